@@ -1,0 +1,37 @@
+"""DARD Studio's library: diffusion-LLM decoding, one visible step at a time.
+
+    import dard
+    model = dard.load_model("embedded")
+    trace = dard.decode(model, "The city of [MASK] [MASK] is on the Southern California coast .", tau_c=0.4)
+    trace.text, trace.num_steps, trace.ended_by
+
+`Trace` and `InputError` need no torch; the rest is imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from dard.state import InputError
+from dard.trace import Step, Trace, TraceError
+
+if TYPE_CHECKING:
+    from dard.models import load_model
+    from dard.session import Session, compare, decode
+
+__version__ = "0.1.0"
+__all__ = ["InputError", "Session", "Step", "Trace", "TraceError", "compare", "decode", "load_model"]
+
+_HOMES = {
+    "Session": "dard.session",
+    "compare": "dard.session",
+    "decode": "dard.session",
+    "load_model": "dard.models",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'dard' has no attribute {name!r}")

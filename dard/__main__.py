@@ -1,0 +1,237 @@
+"""The command line: `python -m dard COMMAND`. Bad input ends with one sentence and exit code 2."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from dard.state import InputError
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse that says one sentence and no usage text."""
+
+    def error(self, message: str) -> NoReturn:
+        raise InputError(f"{message} (see {self.prog} --help)")
+
+
+def flag(field: str) -> str:
+    return "--" + field.strip("_").replace("_", "-")
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """A flag for every setting of every decoder; which decoder knows it is checked when it is used."""
+    from dard.decoders import DECODERS
+
+    owners: dict[str, list[str]] = {}
+    helps: dict[str, str] = {}
+    for decoder in DECODERS.values():
+        for name, allowed in decoder.Settings.allowed().items():
+            owners.setdefault(name, []).append(decoder.name)
+            helps.setdefault(name, f"{allowed.help}; {allowed.describe()}")
+    group = parser.add_argument_group("settings")
+    for name, who in owners.items():
+        known = "" if len(who) == len(DECODERS) else f" [{', '.join(who)}]"
+        group.add_argument(flag(name), dest=name, metavar="VALUE", help=f"{helps[name]}{known}".replace("%", "%%"))
+
+
+def given_settings(args: argparse.Namespace) -> dict[str, Any]:
+    from dard.decoders import DECODERS
+
+    names = {name for decoder in DECODERS.values() for name in decoder.Settings.allowed()}
+    return {name: value for name, value in vars(args).items() if name in names and value is not None}
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", default="embedded", help="a name from `models`, a folder, or a hub id")
+    parser.add_argument("--device", help="cpu, cuda, cuda:1, mps")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="precision of the weights")
+
+
+def open_model(args: argparse.Namespace) -> Any:
+    from dard.models import load_model
+
+    return load_model(args.model, device=args.device, dtype=args.dtype)
+
+
+def progress_bar() -> Progress:
+    """On standard error, and only there, so that standard output stays clean."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+
+
+def decode_command(args: argparse.Namespace, console: Console) -> None:
+    from dard.session import Session
+    from dard.terminal import show_trace
+
+    session = Session(open_model(args), args.prompt, args.decoder, **given_settings(args))
+    free = sum(not given for given in session.state.fixed)
+    with progress_bar() as bar:
+        task = bar.add_task(args.decoder, total=free)
+        session.run(lambda step: bar.update(task, completed=free - step.states.count("M")))
+    trace = session.trace
+    if args.trace:
+        save(trace, args.trace)
+    if args.json:
+        sys.stdout.write(trace.to_bytes(compress=False).decode() + "\n")
+    else:
+        show_trace(console, trace, sentences=args.why)
+
+
+def compare_command(args: argparse.Namespace, console: Console) -> None:
+    from dard.decoders import get_decoder
+    from dard.session import Session, run_together
+    from dard.terminal import show_comparison
+
+    decoders = [name.strip() for name in args.decoders.split(",") if name.strip()]
+    if not decoders:
+        raise InputError("--decoders is empty; name at least one decoder")
+    common, own = given_settings(args), own_settings(args.set, decoders)
+    known = {name: set(get_decoder(name).Settings.allowed()) for name in decoders}
+    for name in common:
+        if not any(name in fields for fields in known.values()):
+            raise InputError(f"{flag(name)} is not a setting of {', '.join(decoders)}")
+    model = open_model(args)
+    sessions = {
+        name: Session(
+            model, args.prompt, name, **{k: v for k, v in common.items() if k in known[name]}, **own.get(name, {})
+        )
+        for name in decoders
+    }
+    with progress_bar() as bar:
+        task = bar.add_task("compare", total=len(sessions))
+        run_together(
+            list(sessions.values()),
+            on_pass=lambda _: bar.update(task, completed=sum(s.finished for s in sessions.values())),
+        )
+    traces = {name: session.trace for name, session in sessions.items()}
+    if args.trace:
+        folder = Path(args.trace)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, trace in traces.items():
+            save(trace, str(folder / f"{name}.json.gz"))
+    if args.json:
+        bodies = {name: json.loads(trace.to_bytes(compress=False)) for name, trace in traces.items()}
+        sys.stdout.write(json.dumps(bodies, ensure_ascii=False) + "\n")
+    else:
+        show_comparison(console, traces)
+
+
+def own_settings(items: Sequence[str], decoders: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """`dard.tau_c=0.5` and the like, by decoder."""
+    own: dict[str, dict[str, Any]] = {}
+    for item in items:
+        name, _, rest = item.partition(".")
+        field, equals, value = rest.partition("=")
+        if not equals or name not in decoders:
+            raise InputError(
+                f"--set {item[:60]!r} is not of the form DECODER.SETTING=VALUE with a decoder of {', '.join(decoders)}"
+            )
+        own.setdefault(name, {})[field] = value
+    return own
+
+
+def save(trace: Any, path: str) -> None:
+    try:
+        trace.save(path)
+    except OSError as error:
+        raise InputError(f"trace cannot be written to {path!r}: {error.strerror}") from None
+
+
+def models_command(args: argparse.Namespace, console: Console) -> None:
+    from dard.models import CARDS
+
+    if args.json:
+        rows = [{"name": name, "hub": card.hub, **card.words()} for name, card in CARDS.items()]
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        return
+    table = Table()
+    for heading in ("name", "what", "parameters", "memory", "licence", "from"):
+        table.add_column(heading, overflow="fold")
+    for name, card in CARDS.items():
+        table.add_row(name, *card.words().values(), card.hub or "part of the project")
+    console.print(table)
+
+
+def bench_command(args: argparse.Namespace, console: Console) -> None:
+    from dard.bench import run_bench
+
+    with progress_bar() as bar:
+        results = run_bench(small=args.small, repeats=args.repeats, bar=bar)
+    if args.json:
+        sys.stdout.write(json.dumps(results, indent=2) + "\n")
+        return
+    table = Table(title=results["setup"], title_justify="left")
+    for heading in ("", "what", "measured", "bar", "holds"):
+        table.add_column(heading, overflow="fold", justify="right" if heading in ("measured", "bar") else "left")
+    for row in results["rows"]:
+        table.add_row(row["key"], row["what"], row["shown"], row["bar_shown"], "yes" if row["holds"] else "no")
+    console.print(table)
+
+
+def build_parser() -> argparse.ArgumentParser:
+    from dard.decoders import DECODERS
+    from dard.session import COMPARED
+
+    parser = Parser(
+        prog="python -m dard", description="Decode with a diffusion language model, one visible step at a time."
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+
+    decode = commands.add_parser("decode", help="decode a prompt or a template with [MASK]s and show every step")
+    decode.add_argument("prompt")
+    decode.add_argument("--decoder", default="dard", help=f"one of {', '.join(DECODERS)} (default dard)")
+    decode.add_argument("--why", action="store_true", help="print the sentence of every transition")
+    decode.set_defaults(func=decode_command)
+
+    compare = commands.add_parser("compare", help="decode the same prompt with several decoders")
+    compare.add_argument("prompt")
+    compare.add_argument("--decoders", default=",".join(COMPARED), help="names with commas between")
+    compare.add_argument(
+        "--set", action="append", default=[], metavar="DECODER.SETTING=VALUE", help="one decoder's own"
+    )
+    compare.set_defaults(func=compare_command)
+
+    for command, place in ((decode, "FILE"), (compare, "FOLDER")):
+        command.add_argument("--trace", metavar=place, help="save what was recorded (.json or .json.gz)")
+        command.add_argument("--json", action="store_true", help="print the trace as JSON and nothing else")
+        add_model(command)
+        add_settings(command)
+
+    models = commands.add_parser("models", help="the models known by name")
+    models.add_argument("--json", action="store_true")
+    models.set_defaults(func=models_command)
+
+    bench = commands.add_parser("bench", help="what a step costs, as ratios measured in one run")
+    bench.add_argument("--json", action="store_true")
+    bench.add_argument("--small", action="store_true", help="a model of a second's work, to try the command")
+    bench.add_argument("--repeats", type=int, default=7)
+    bench.set_defaults(func=bench_command)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the exit code."""
+    console = Console(highlight=False)
+    try:
+        args = build_parser().parse_args(argv)
+        args.func(args, console)
+    except InputError as error:
+        print(f"dard: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("dard: interrupted", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""What a DARD step costs, as ratios measured in one run, on a random model of LLaDA's shape.
+
+Machines are noisy: every pair that is compared is measured alternately, and medians are compared.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.progress import Progress
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from dard.decoders import get_decoder, make_settings, step
+from dard.models.backbone import BackboneModel
+from dard.models.base import Question
+from dard.session import Session
+from dard.state import DecodeState, InputError, initial_state
+
+BARS = {"a": 1.10, "b": 0.50, "c": 0.03, "d": 2.5}
+
+
+class NumberTokenizer:
+    """Stands in for a tokenizer: the benchmark's prompts are ids already."""
+
+    unk_token_id = None
+
+    def decode(self, ids: list[int], **_: Any) -> str:
+        return " ".join(map(str, ids))
+
+
+def random_model(hidden: int, layers: int, vocab: int, length: int) -> BackboneModel:
+    """LLaDA's shape in small, with weights large enough that predictions differ from position to position."""
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        hidden_size=hidden,
+        intermediate_size=3 * hidden,
+        num_hidden_layers=layers,
+        num_attention_heads=max(1, hidden // 64),
+        num_key_value_heads=max(1, hidden // 64),
+        vocab_size=vocab,
+        max_position_embeddings=length,
+        initializer_range=0.1,
+        tie_word_embeddings=False,
+        attn_implementation="sdpa",
+    )
+    network = LlamaForCausalLM(config)
+    return BackboneModel(network, NumberTokenizer(), mask_id=vocab - 1, eos_id=None, name="random", max_length=length)
+
+
+def middle_of_a_block(model: BackboneModel, prompt: int, region: int, block: int) -> DecodeState:
+    """A typical step: half of the block masked, a quarter candidates, a quarter unmasked, all mixed up."""
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(0, model.vocab_size - 1, (prompt,), generator=generator).tolist()
+    state = initial_state(model, ids, region, block)
+    letters = "MMCMUMCU" * (region // 8)
+    decided = [i for i in range(block) if letters[i] != "M"]
+    tokens, confidence = list(state.tokens), list(state.confidence)
+    for i in decided:
+        tokens[i] = int(torch.randint(0, model.vocab_size - 1, (1,), generator=generator))
+        confidence[i] = 0.6 + 0.4 * float(torch.rand(1, generator=generator))
+    return replace(
+        state,
+        tokens=tuple(tokens),
+        states=letters[:block] + "M" * (region - block),
+        confidence=tuple(confidence),
+        reliability=tuple(confidence),
+    )
+
+
+def plain_step(model: BackboneModel, question: Question) -> torch.Tensor:
+    """The plain way: the head on all rows, float64 softmax over all of them."""
+    with torch.inference_mode():
+        logits = model.network(
+            input_ids=question.ids[None],
+            attention_mask=question.mask[None, None],
+            position_ids=question.positions[None],
+            use_cache=False,
+        ).logits
+        p = torch.softmax(logits.double(), dim=-1)
+        return p.max(dim=-1).values
+
+
+def alternate(repeats: int, calls: dict[str, Callable[[], Any]], tick: Callable[[], None]) -> dict[str, float]:
+    """Median seconds of each call, taken in turns after one warm-up."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for number in range(repeats + 1):
+        for name, call in calls.items():
+            began = time.perf_counter()
+            call()
+            if number:
+                times[name].append(time.perf_counter() - began)
+            tick()
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def peak_extra_bytes(call: Callable[[], Any]) -> int | None:
+    """How far the resident memory of this process rises above its present level during a call (Linux only)."""
+    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+    if not reset.exists():
+        return None
+    gc.collect()
+
+    def kilobytes(field: str) -> int:
+        return int(next(line for line in status.read_text().splitlines() if line.startswith(field)).split()[1])
+
+    try:
+        reset.write_text("5")  # forget the highest level so far
+    except OSError:
+        return None
+    before = kilobytes("VmRSS")
+    call()
+    return (kilobytes("VmHWM") - before) * 1024
+
+
+def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None) -> dict[str, Any]:
+    """Measure the four ratios. `small` is a model of a second's work, for trying the command and for tests."""
+    if repeats < 1 or repeats > 1000:
+        raise InputError(f"--repeats = {repeats} is not allowed; it must be a whole number from 1 to 1000")
+    hidden, layers, vocab, prompt, region, block = (
+        (64, 2, 8192, 16, 32, 16) if small else (512, 8, 126464, 128, 256, 128)
+    )
+    decode_steps = 4
+    task = bar.add_task("bench", total=3 * (repeats + 1) + 2 * (repeats + 1)) if bar else None
+
+    def tick() -> None:
+        if bar is not None and task is not None:
+            bar.advance(task)
+
+    model = random_model(hidden, layers, vocab, prompt + region)
+    decoder, settings = get_decoder("dard"), make_settings("dard", {"gen_length": region, "block_length": block})
+    state = middle_of_a_block(model, prompt, region, block)
+    state = replace(state, memory=decoder.begin_block(settings, state))
+    question = decoder.ask(model, settings, state)
+
+    def bare() -> None:
+        model.logits(question.ids, question.positions, question.mask, question.rows)
+
+    def one_step() -> None:
+        step(decoder, model, settings, state, record=False)
+
+    one = alternate(repeats, {"bare": bare, "step": one_step, "plain": lambda: plain_step(model, question)}, tick)
+
+    def some_steps(record: bool) -> Callable[[], None]:
+        def call() -> None:
+            session = Session(model, list(state.prompt), "dard", record=record, gen_length=region, block_length=block)
+            session._states[-1] = state
+            for _ in range(decode_steps):
+                session.step()
+
+        return call
+
+    runs = alternate(repeats, {"recorded": some_steps(True), "bare": some_steps(False)}, tick)
+    needed = len(question.rows) * vocab * 4
+    peak = peak_extra_bytes(lambda: step(decoder, model, settings, state, record=True))
+
+    def row(key: str, what: str, value: float | None, shown: str) -> dict[str, Any]:
+        return {
+            "key": key,
+            "what": what,
+            "value": value,
+            "shown": shown,
+            "bar": BARS[key],
+            "bar_shown": f"≤ {BARS[key]:g}" if key != "c" else f"≤ {BARS[key]:.0%}",
+            "holds": value is not None and value <= BARS[key],
+        }
+
+    a, b = one["step"] / one["bare"], one["step"] / one["plain"]
+    c = runs["recorded"] / runs["bare"] - 1
+    d = None if peak is None else peak / needed
+    return {
+        "setup": (
+            f"random model: hidden {hidden}, {layers} layers, vocabulary {vocab}; prompt {prompt}, "
+            f"generation {region}, block {block}; {len(question.rows)} rows of logits; {torch.get_num_threads()} threads; "
+            f"median of {repeats}"
+        ),
+        "seconds": {**{f"one_{k}": v for k, v in one.items()}, **{f"decode_{k}": v for k, v in runs.items()}},
+        "rows": [
+            row("a", "a DARD step / the bare forward pass with the same rows", a, f"{a:.3f}"),
+            row("b", "a DARD step / a step the plain way (head and float64 softmax on all rows)", b, f"{b:.3f}"),
+            row("c", f"recording the trace, share of {decode_steps} steps of a decode", c, f"{c:.1%}"),
+            row("d", "peak extra memory of a step / float32 logits of its rows", d, "—" if d is None else f"{d:.2f}"),
+        ],
+    }

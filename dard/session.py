@@ -1,0 +1,317 @@
+"""A decode that is taken one step at a time, back, and onto branches.
+
+A `Session` only ever appends to or drops from its own list of states. `at` and `edit` give new sessions that share
+the past, so an original is never changed by what is tried on a branch. `cancel` may be called from another thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from dard.decoders import finish_step, get_decoder, make_settings
+from dard.decoders import step as one_step
+from dard.explain import explain
+from dard.models.base import Model, answer_all
+from dard.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED, DecodeState, InputError, initial_state
+from dard.trace import Start, Step, Trace
+
+COMPARED = ("dard", "wino", "saber", "standard")
+
+
+class Session:
+    """A decode in progress.
+
+    >>> from dard.models.scripted import LOS_DIEGO, los_diego
+    >>> session = Session(los_diego(), LOS_DIEGO, decoder="dard", tau_c=0.4, tau_u=0.8)
+    >>> session.step().states[3:5]
+    'CC'
+    >>> session.at(1).edit(3, token="San", state="U").run().text
+    'The city of San Diego is on the Southern California coast .'
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        prompt: str | Sequence[int],
+        decoder: str = "dard",
+        *,
+        record: bool = True,
+        **settings: Any,
+    ) -> None:
+        self.model = model
+        self.decoder = get_decoder(decoder)
+        self.settings = make_settings(decoder, settings, model)
+        self.record = record
+        self.prompt = prompt if isinstance(prompt, str) else model.decode(list(prompt))
+        state = initial_state(model, prompt, self.settings.gen_length, self.settings.block_length)
+        if state.finished:
+            raise InputError("template has no [MASK] left to fill; put at least one [MASK] into it")
+        self._start = self._begin(state)
+        self._states: list[DecodeState] = [self._start]
+        self._steps: list[Step] = []
+        self._start_edited: tuple[int, ...] = ()
+        self._cancelled = threading.Event()
+
+    def _begin(self, state: DecodeState) -> DecodeState:
+        return state if state.finished else replace(state, memory=self.decoder.begin_block(self.settings, state))
+
+    # Where it stands.
+
+    @property
+    def state(self) -> DecodeState:
+        return self._states[-1]
+
+    @property
+    def steps(self) -> list[Step]:
+        return list(self._steps)
+
+    @property
+    def finished(self) -> bool:
+        return self.state.finished
+
+    # Going on.
+
+    def step(self) -> Step:
+        """One more forward pass."""
+        self._refuse_finished()
+        return self._append(*one_step(self.decoder, self.model, self.settings, self.state, self.record))
+
+    def run(self, on_step: Callable[[Step], None] | None = None) -> Trace:
+        """Go on to the end, or until `cancel` is called. The trace holds what was done either way."""
+        for entry in self.walk():
+            if on_step:
+                on_step(entry)
+        return self.trace
+
+    def walk(self) -> Iterator[Step]:
+        """The remaining steps, one at a time, until the end or `cancel`."""
+        self._cancelled.clear()
+        while not self.finished and not self._cancelled.is_set():
+            yield self.step()
+
+    def cancel(self) -> None:
+        """Stop a `run` after the step it is in."""
+        self._cancelled.set()
+
+    def _refuse_finished(self) -> None:
+        if self.finished:
+            raise InputError(f"this decode is finished after {len(self._steps)} steps; undo, or branch with at(step)")
+
+    def _append(self, entry: Step, state: DecodeState) -> Step:
+        if self.record:
+            began = time.perf_counter()
+            entry.__dict__["why"] = {
+                i: explain(entry, i, self.decoder.name, self.settings.as_dict(), self.model.token_text)
+                for i in changed(entry)
+            }
+            entry.__dict__["other_seconds"] = round(entry.other_seconds + time.perf_counter() - began, 6)
+        self._steps.append(entry)
+        self._states.append(state)
+        return entry
+
+    # Going back, and elsewhere.
+
+    def undo(self) -> None:
+        """Forget the last step."""
+        if not self._steps:
+            raise InputError("there is no step to undo")
+        self._steps.pop()
+        self._states.pop()
+
+    def at(self, step: int) -> Session:
+        """A new session that stands after the given step (0 is the start) and shares the past with this one."""
+        if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= len(self._steps):
+            raise InputError(
+                f"step = {step!r} is not allowed; step must be a whole number from 0 to {len(self._steps)}"
+            )
+        branch = object.__new__(Session)
+        branch.__dict__.update(self.__dict__)
+        branch._states = self._states[: step + 1]
+        branch._steps = self._steps[:step]
+        branch._cancelled = threading.Event()
+        return branch
+
+    def edit(self, position: int, token: str | int | None = None, state: str | None = None) -> Session:
+        """A new session in which a position holds another token, or is in another state, after the last step.
+
+        A token without a state becomes a candidate if the position was masked, and keeps its state otherwise.
+        """
+        old = self.state
+        self._check_position(position)
+        wanted = self._read_state(state)
+        token_id = None if token is None else self._read_token(token)
+        if wanted is None:
+            keep = old.states[position]
+            default = CANDIDATE if CANDIDATE in self.decoder.states else UNMASKED
+            wanted = MASKED if token_id == self.model.mask_id else default if keep == MASKED else keep
+        if wanted == MASKED:
+            if token_id not in (None, self.model.mask_id):
+                raise InputError("a masked position holds no token; leave the token out, or choose another state")
+            token_id = self.model.mask_id
+        elif token_id is None:
+            token_id = old.tokens[position]
+        if wanted != MASKED and token_id == self.model.mask_id:
+            raise InputError(f"position {position} is masked; name the token it shall hold as {STATE_NAMES[wanted]}")
+        confidence = self._confidence_of(position, token_id)
+        changed_state = replace(
+            old,
+            tokens=(*old.tokens[:position], token_id, *old.tokens[position + 1 :]),
+            states=old.states[:position] + wanted + old.states[position + 1 :],
+            confidence=(*old.confidence[:position], confidence, *old.confidence[position + 1 :]),
+            reliability=(*old.reliability[:position], confidence, *old.reliability[position + 1 :]),
+        ).at_open_block()
+        branch = self.at(len(self._steps))
+        branch._states[-1] = branch._begin(changed_state)
+        if branch._steps:
+            last = branch._steps[-1]
+            copy = last.model_copy(
+                update={
+                    "tokens": list(changed_state.tokens),
+                    "states": changed_state.states,
+                    "confidence": [round(c, 6) for c in changed_state.confidence],
+                    "edited": sorted({*last.edited, position}),
+                    "ended_by": last.ended_by if changed_state.finished else None,
+                }
+            )
+            branch._steps[-1] = copy
+        else:
+            branch._start = branch._states[0]
+            branch._start_edited = tuple(sorted({*self._start_edited, position}))
+        return branch
+
+    def _check_position(self, position: int) -> None:
+        last = len(self.state.tokens) - 1
+        if isinstance(position, bool) or not isinstance(position, int) or not 0 <= position <= last:
+            raise InputError(
+                f"position = {position!r} is not allowed; position must be a whole number from 0 to {last}"
+            )
+        if self.state.fixed[position]:
+            raise InputError(f"position {position} is given by the template and cannot be edited")
+
+    def _read_state(self, state: str | None) -> str | None:
+        if state is None or (isinstance(state, str) and state in tuple(self.decoder.states)):
+            return state
+        allowed = ", ".join(self.decoder.states)
+        raise InputError(f"state = {str(state)[:20]!r} is not allowed; {self.decoder.name} knows the states {allowed}")
+
+    def _read_token(self, token: str | int) -> int:
+        if isinstance(token, int) and not isinstance(token, bool):
+            if not 0 <= token < self.model.vocab_size:
+                raise InputError(f"token = {token} is not allowed; ids go from 0 to {self.model.vocab_size - 1}")
+            return token
+        if not isinstance(token, str) or len(token) > 200:
+            raise InputError("token must be a word of at most 200 characters, or a token id")
+        if token.strip() == "[MASK]":
+            return self.model.mask_id
+        ids = list(getattr(self.model, "encode_piece", self.model.encode)(token))
+        if len(ids) != 1:
+            raise InputError(f"token = {token[:40]!r} is {len(ids)} tokens for this model; it must be exactly one")
+        return ids[0]
+
+    def _confidence_of(self, position: int, token: int) -> float:
+        """The probability the last pass gave to a token here; 0 if none was recorded, so that it ranks last."""
+        if token == self.state.tokens[position]:
+            return self.state.confidence[position]
+        tables = self._steps[-1].top if self._steps else {}
+        for path in ("mix", "s", "x"):
+            table = tables.get(path)
+            for other, probability in table.at(position) if table else ():
+                if other == token:
+                    return probability
+        return 0.0
+
+    # The record.
+
+    @property
+    def trace(self) -> Trace:
+        """Everything up to now."""
+        start, model = self._start, self.model
+        seen = {model.mask_id, *start.prompt, *start.tokens}
+        for entry in self._steps:
+            seen.update(entry.tokens)
+            for table in entry.top.values():
+                seen.update(table.ids)
+        tokens = list(self.state.tokens)
+        if model.eos_id is not None and model.eos_id in tokens:
+            tokens = tokens[: tokens.index(model.eos_id)]
+        return Trace.model_construct(
+            model=model.name,
+            num_layers=model.num_layers,
+            decoder=self.decoder.name,
+            settings=self.settings.as_dict(),
+            prompt=self.prompt,
+            prompt_tokens=list(start.prompt),
+            mask_id=model.mask_id,
+            eos_id=model.eos_id,
+            fixed=list(start.fixed),
+            start=Start.model_construct(
+                tokens=list(start.tokens),
+                states=start.states,
+                confidence=list(start.confidence),
+                edited=list(self._start_edited),
+            ),
+            steps=self.steps,
+            token_text={token: model.token_text(token) for token in sorted(seen)},
+            text=model.decode(tokens),
+        )
+
+
+def changed(entry: Step) -> list[int]:
+    """Positions whose state or token a step changed, or that it kept although something was decided about them."""
+    lists = (entry.decided, entry.promoted, entry.weakened, entry.demoted, entry.replaced, entry.accepted)
+    return sorted({position for positions in lists for position in positions})
+
+
+def decode(model: Model, prompt: str | Sequence[int], decoder: str = "dard", **settings: Any) -> Trace:
+    """Decode a prompt or template to the end.
+
+    >>> from dard.models.scripted import LOS_DIEGO, los_diego
+    >>> decode(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8).ended_by
+    'period 2'
+    """
+    return Session(model, prompt, decoder, **settings).run()
+
+
+def compare(
+    model: Model,
+    prompt: str | Sequence[int],
+    decoders: Sequence[str] = COMPARED,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    **common: Any,
+) -> dict[str, Trace]:
+    """Decode the same prompt with several decoders. `settings` holds each decoder's own, `common` those of all.
+
+    >>> from dard.models.scripted import LOS_DIEGO, los_diego
+    >>> sorted(compare(los_diego(), LOS_DIEGO))
+    ['dard', 'saber', 'standard', 'wino']
+    """
+    own = settings or {}
+    for name in own:
+        if name not in decoders:
+            raise InputError(f"settings are given for {name!r}, which is not compared; there are {', '.join(decoders)}")
+    sessions = {name: Session(model, prompt, name, **{**common, **own.get(name, {})}) for name in decoders}
+    run_together(list(sessions.values()))
+    return {name: session.trace for name, session in sessions.items()}
+
+
+def run_together(sessions: Sequence[Session], on_pass: Callable[[int], None] | None = None) -> None:
+    """Run sessions of one model in lock-step. On a GPU the open ones share each forward pass; on the CPU, where a
+    padded batch costs what its parts cost, they go one after the other. `on_pass` hears how many are still open."""
+    while open_sessions := [s for s in sessions if not s.finished]:
+        model = open_sessions[0].model
+        if model.device.type == "cpu":
+            for session in open_sessions:
+                session.step()
+        else:
+            questions = [s.decoder.ask(model, s.settings, s.state) for s in open_sessions]
+            began = time.perf_counter()
+            answers = answer_all(model, questions)
+            share = (time.perf_counter() - began) / len(questions)
+            for s, logits in zip(open_sessions, answers, strict=True):
+                s._append(*finish_step(s.decoder, model, s.settings, s.state, logits, share, s.record))
+        if on_pass:
+            on_pass(len(open_sessions))

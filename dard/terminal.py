@@ -1,0 +1,95 @@
+"""Traces in a terminal: one coloured line of tokens per step."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from dard.explain import summary
+from dard.state import CANDIDATE, MASKED, UNMASKED
+from dard.trace import Start, Step, Trace
+
+# Okabe–Ito, as the page uses it; the letter keeps the states apart without colour.
+STYLES = {MASKED: "dim", CANDIDATE: "black on #E69F00", UNMASKED: "white on #0072B2"}
+FIXED_STYLE = "italic"
+WORD_AT_MOST = 24
+
+
+def printable(text: str) -> str:
+    """Token text that cannot move the cursor or break the line.
+
+    >>> printable("a\\n\\x1b[31m")
+    'a\\\\n\\\\x1b[31m'
+    """
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return safe if len(safe) <= WORD_AT_MOST else safe[: WORD_AT_MOST - 1] + "…"
+
+
+def token_line(trace: Trace, moment: Start | Step) -> Text:
+    """The region after a step: fixed words plain, masked ones as a dot, the others coloured with their letter."""
+    line = Text()
+    marks: dict[int, str] = {}
+    if isinstance(moment, Step):
+        marks |= dict.fromkeys(moment.promoted, "↑") | dict.fromkeys(moment.demoted, "↓")
+        marks |= dict.fromkeys(moment.replaced, "⇄") | dict.fromkeys(moment.weakened, "↘")
+        marks |= dict.fromkeys(moment.accepted, "✓")
+    for i, (token, state) in enumerate(zip(moment.tokens, moment.states, strict=True)):
+        mark = marks.get(i, "")
+        if trace.fixed[i]:
+            line.append(printable(trace.word(token)), FIXED_STYLE)
+        elif state == MASKED:
+            line.append(f"·{mark}", STYLES[state])
+        else:
+            line.append(f"{printable(trace.word(token)).strip() or '␣'}", STYLES[state])
+            line.append(f"{state}{mark}", "bold")
+        line.append(" ")
+    return line
+
+
+def show_trace(console: Console, trace: Trace, sentences: bool = False) -> None:
+    """Every step of a trace, then its text."""
+    console.print(Text(f"{trace.decoder} on {trace.model}: {printable_prompt(trace.prompt)}", "bold"))
+    console.print(row(0, token_line(trace, trace.start)))
+    for step in trace.steps:
+        parts: list[RenderableType] = [token_line(trace, step)]
+        if sentences:
+            parts += [Text(f"  {sentence}", "dim") for sentence in step.why.values()]
+        console.print(row(step.index, Group(*parts)))
+    if trace.steps:
+        console.print(Text(summary(trace.steps[-1], trace.word), "dim"))
+    console.print(Text.assemble(("text   ", "bold"), printable_prompt(trace.text)))
+    passes = f"{trace.num_steps} forward passes, ended by {trace.ended_by or 'stopping early'}"
+    console.print(Text.assemble(("result ", "bold"), passes))
+
+
+def printable_prompt(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def row(index: int, content: RenderableType) -> Table:
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(width=4, justify="right", style="dim")
+    grid.add_column(ratio=1)
+    grid.add_row(str(index), content)
+    return grid
+
+
+def show_comparison(console: Console, traces: dict[str, Trace]) -> None:
+    """A table of what the decoders needed and produced."""
+    table = Table(title=printable_prompt(next(iter(traces.values())).prompt), title_justify="left")
+    for name in ("decoder", "passes", "tokens/pass", "revoked", "ended by", "seconds", "text"):
+        table.add_column(name, overflow="fold", justify="left" if name in ("decoder", "ended by", "text") else "right")
+    for name, trace in traces.items():
+        free = sum(not given for given in trace.fixed)
+        seconds = sum(step.forward_seconds + step.other_seconds for step in trace.steps)
+        table.add_row(
+            name,
+            str(trace.num_steps),
+            f"{free / max(trace.num_steps, 1):.2f}",
+            str(sum(len(step.demoted) for step in trace.steps)),
+            trace.ended_by or "",
+            f"{seconds:.2f}",
+            Text(printable_prompt(trace.text)),
+        )
+    console.print(table)
