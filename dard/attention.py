@@ -136,9 +136,9 @@ def contaminated(step: Step, layers: int | None = None) -> list[Contamination]:
     start, end = step.block
     length = end - start
     states = step.states_before[start:end]
-    whole = torch.from_numpy(mask)
+    whole = torch.tensor(mask)
     if step.outside_keys is not None:
-        whole = with_outside(whole, torch.from_numpy(step.outside_keys))
+        whole = with_outside(whole, torch.tensor(step.outside_keys))
     depth = reach_depth(whole, layers or step.num_layers)
     verified = [i for i in range(length) if states[i] != MASKED and not step.fixed[start + i]]
     candidates = [i for i in range(length) if states[i] == CANDIDATE]

@@ -139,7 +139,8 @@ def masked_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word)
     """A masked position: two predictions, a weight, and where the mix stands between the thresholds."""
     after, c, w = step.states[i], step.confidence[i], step.weights[i]
     x, s = first_guess(step, i, word, "x", True), first_guess(step, i, word, "s", True)
-    candidates = [j for j in step.visible(i, "x") if step.states_before[j] == CANDIDATE]
+    states = step.states_before
+    candidates = [j for j in step.visible(i, "x") if states[j] == CANDIDATE]
     if not candidates:
         paths = "no candidate was in view"
     elif x and s:
@@ -172,7 +173,8 @@ def context(step: Step, i: int, settings: Mapping[str, Any], word: Word) -> str:
     """Which candidates the verification of i saw, and which it did not."""
     start, end = step.block
     visible = set(step.visible(i, "s"))
-    others = [j for j in range(start, end) if step.states_before[j] == CANDIDATE and j != i]
+    states = step.states_before
+    others = [j for j in range(start, end) if states[j] == CANDIDATE and j != i]
     seen, hidden = [j for j in others if j in visible], [j for j in others if j not in visible]
     reason = {
         "confidence": ("more confident", "less confident"),

@@ -6,6 +6,7 @@ the past, so an original is never changed by what is tried on a branch. `cancel`
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -103,10 +104,9 @@ class Session:
 
     def _append(self, entry: Step, state: DecodeState) -> Step:
         if self.record:
-            began = time.perf_counter()
+            began, settings = time.perf_counter(), self.settings.as_dict()
             entry.__dict__["why"] = {
-                i: explain(entry, i, self.decoder.name, self.settings.as_dict(), self.model.token_text)
-                for i in changed(entry)
+                i: explain(entry, i, self.decoder.name, settings, self.model.token_text) for i in changed(entry)
             }
             entry.__dict__["other_seconds"] = round(entry.other_seconds + time.perf_counter() - began, 6)
         self._steps.append(entry)
@@ -157,12 +157,13 @@ class Session:
         if wanted != MASKED and token_id == self.model.mask_id:
             raise InputError(f"position {position} is masked; name the token it shall hold as {STATE_NAMES[wanted]}")
         confidence = self._confidence_of(position, token_id)
+        reliability = self._reliability_of(position, token_id, confidence)
         changed_state = replace(
             old,
             tokens=(*old.tokens[:position], token_id, *old.tokens[position + 1 :]),
             states=old.states[:position] + wanted + old.states[position + 1 :],
             confidence=(*old.confidence[:position], confidence, *old.confidence[position + 1 :]),
-            reliability=(*old.reliability[:position], confidence, *old.reliability[position + 1 :]),
+            reliability=(*old.reliability[:position], reliability, *old.reliability[position + 1 :]),
         ).at_open_block()
         branch = self.at(len(self._steps))
         branch._states[-1] = branch._begin(changed_state)
@@ -177,6 +178,9 @@ class Session:
                     "ended_by": last.ended_by if changed_state.finished else None,
                 }
             )
+            if self.record:
+                sentence = explain(copy, position, self.decoder.name, self.settings.as_dict(), self.model.token_text)
+                copy.__dict__["why"] = {**last.why, position: sentence}
             branch._steps[-1] = copy
         else:
             branch._start = branch._states[0]
@@ -223,6 +227,12 @@ class Session:
                 if other == token:
                     return probability
         return 0.0
+
+    def _reliability_of(self, position: int, token: int, confidence: float) -> float:
+        """A token put in by hand ranks by its confidence; its entropy and margin are unknown, so there it ranks last."""
+        if token == self.state.tokens[position]:
+            return self.state.reliability[position]
+        return -math.inf if getattr(self.settings, "ordering", None) in ("entropy", "margin") else confidence
 
     # The record.
 

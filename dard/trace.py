@@ -17,7 +17,7 @@ import binascii
 import gzip
 import json
 import zlib
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -357,8 +357,12 @@ def json_schema() -> str:
     return json.dumps(schema, indent=2)
 
 
+@lru_cache(maxsize=8)
 def unpack(bits: bytes, count: int) -> NDArray[np.bool_]:
-    return np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=count).astype(bool)
+    """Bits as an array that nobody may write to: a step's many sentences ask for the same mask."""
+    array = np.unpackbits(np.frombuffer(bits, dtype=np.uint8), count=count).astype(bool)
+    array.flags.writeable = False
+    return array
 
 
 def pack(mask: NDArray[np.bool_]) -> bytes:

@@ -94,8 +94,10 @@ def mixing_weights(
     >>> round(w[0], 2)
     0.1
     """
-    P = [sum(decay ** abs(i - j) for j in promoted) for i in masked]
-    D = [sum(decay ** abs(i - j) for j in demoted) for i in masked]
+    places = [*masked, *promoted, *demoted]
+    kernel = [decay**distance for distance in range(max(places) - min(places) + 1)] if places else []
+    P = [sum(kernel[abs(i - j)] for j in promoted) for i in masked]
+    D = [sum(kernel[abs(i - j)] for j in demoted) for i in masked]
     return P, D, [(p + p0) / (p + d + p0) for p, d in zip(P, D, strict=True)]
 
 

@@ -1,7 +1,7 @@
 """From logits to predictions: the chosen token, its probability, and the k most probable tokens.
 
-Written for vocabularies of 126,464: logits are walked in slices of a few rows that stay in the processor's cache,
-so no second array of their size is ever made, and the top k come from one pass of block maxima, not from a sort.
+Written for vocabularies of 126,464: softmax runs over slices of a few rows that stay in the processor's cache, so no
+second array of the logits' size is ever made, and the top k come from one pass of block maxima, not from a sort.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-SLICE_VALUES = 1 << 20  # logits handled at a time: 4 MB in float32
+SLICE_VALUES = 1 << 20  # softmax values made at a time: 4 MB in float32
 TOP_BLOCK = 512  # values per block maximum in `top_values`
 
 
@@ -75,29 +75,39 @@ def predict(
     logits − temperature · log(−log u), as LLaDA samples, and its probability is the plain softmax value.
     """
     rows, vocab = logits.shape
-    parts: list[Prediction] = []
+    mask_column = logits[:, mask_id].to(precision)
+    logits[:, mask_id] = -torch.inf
+    best, index = top_values(logits, top)
+    log_total = torch.empty(rows, dtype=precision, device=logits.device)
+    spread = torch.empty_like(log_total) if entropy else None
+    token = index[:, 0].clone()
     size = max(1, SLICE_VALUES // vocab)
-    for start in range(0, max(rows, 1), size):
-        piece = logits[start : start + size]
-        if not mask_counts:
-            piece[:, mask_id] = -torch.inf
-        wide = piece.to(precision)
-        log_total = wide.logsumexp(dim=-1)
-        spread = None
-        if entropy:
-            log_p = wide - log_total[:, None]
-            spread = -(log_p.exp() * log_p.nan_to_num(neginf=0.0)).sum(dim=-1)
-        piece[:, mask_id] = -torch.inf
-        best, index = top_values(piece, top)
-        probability = (best.to(precision) - log_total[:, None]).exp()
-        token, chosen = index[:, 0], probability[:, 0]
+    for start in range(0, rows, size):
+        part = slice(start, start + size)
+        softmax = torch.softmax(logits[part], dim=-1, dtype=precision)
+        log_total[part] = best[part, 0].to(precision) - softmax.gather(1, index[part, :1])[:, 0].log()
+        if spread is not None:
+            spread[part] = torch.special.entr(softmax).sum(dim=-1)
         if temperature > 0:
-            uniform = torch.rand(piece.shape, generator=generator, dtype=torch.float64).to(piece.device)
-            noisy = piece.double() - temperature * torch.log(-torch.log(uniform))
-            token = noisy.argmax(dim=-1)
-            chosen = (piece.gather(1, token[:, None])[:, 0].to(precision) - log_total).exp()
-        parts.append(Prediction(token, chosen, log_total, index, probability, spread))
-    return joined(parts)
+            uniform = torch.rand(softmax.shape, generator=generator, dtype=torch.float64).to(logits.device)
+            token[part] = (logits[part].double() - temperature * torch.log(-torch.log(uniform))).argmax(dim=-1)
+    if mask_counts:
+        log_total, spread = with_mask_token(log_total, spread, mask_column)
+    prediction = Prediction(token, log_total, log_total, index, (best.to(precision) - log_total[:, None]).exp(), spread)
+    prediction.probability = probability_of(logits, token, prediction)
+    return prediction
+
+
+def with_mask_token(log_total: Tensor, spread: Tensor | None, mask_logit: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Log-denominator and entropy of a distribution once the mask token takes its share q.
+
+    The rest keeps its proportions, so the entropy becomes (1 − q) · H − (1 − q) · log(1 − q) − q · log q.
+    """
+    whole = torch.logaddexp(log_total, mask_logit)
+    if spread is None:
+        return whole, None
+    q = (mask_logit - whole).exp()
+    return whole, (1 - q) * spread + torch.special.entr(1 - q) + torch.special.entr(q)
 
 
 def joined(parts: list[Prediction]) -> Prediction:

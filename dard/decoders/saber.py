@@ -32,7 +32,7 @@ class Saber(Decoder):
 
     def begin_block(self, settings: SaberSettings, state: DecodeState) -> dict[int, float]:
         """The memory is the confidence every committed token had when it was committed; it outlives the block."""
-        return state.memory or {}
+        return {i: c for i, c in (state.memory or {}).items() if state.states[i] != MASKED}
 
     def ask(self, model: Model, settings: SaberSettings, state: DecodeState) -> Question:
         return plain_question(model, state, started_masked(state))
