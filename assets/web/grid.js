@@ -1,0 +1,161 @@
+// The token grid: one button per position, updated in place.
+
+import { STATES, eventsOf, h, mark, put, twoShort, zigzag } from './dom.js';
+import { LETTER, Lane } from './unpack.js';
+
+const WIDEST = { large: 200, mid: 170, compact: 92, line: 120 };
+const SIZES = {
+  large: { font: 14, pad: 16, fixedPad: 11, least: 74, leastFixed: 24 },
+  mid: { font: 12, pad: 14, fixedPad: 9, least: 62, leastFixed: 20 },
+  compact: { font: 11, pad: 9, fixedPad: 9, least: 18, leastFixed: 12 },
+  line: { font: 11.5, pad: 28, fixedPad: 8, least: 46, leastFixed: 14 },
+};
+
+/** Chips by length of the region; side by side they are one line high. */
+export const gridSize = (length, lanes) => (length > 64 ? 'compact' : lanes > 1 ? 'line' : length > 20 ? 'mid' : 'large');
+
+const measure = document.createElement('canvas').getContext('2d');
+
+export class Grid {
+  constructor(lane, lanes, { onSelect, onHover, mono }) {
+    this.lane = lane;
+    this.size = gridSize(lane.length, lanes);
+    this.mono = mono;
+    this.widths = new Map();
+    this.box = h('div', { class: `dv-toks dv-${this.size}`, role: 'group', 'aria-label': `tokens of ${lane.head.name}` });
+    this.chips = [];
+    this.tabbable = lane.length <= 64;
+    for (let i = 0; i < lane.length; i++) {
+      const text = h('bdi', { class: 'dv-t' });
+      const number = h('span', { class: 'dv-n' });
+      const marks = h('span', { class: 'dv-mk' });
+      const scar = h('span', { class: 'dv-scar', hidden: true });
+      const below = this.size === 'compact' ? [marks] : [h('span', { class: 'dv-b' }, h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }), number, marks)];
+      const button = h('button', { type: 'button', class: `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}`, 'data-position': i, tabindex: this.tabbable ? 0 : -1 },
+        text, ...below, scar);
+      if (i && i % lane.head.block === 0) button.classList.add('dv-newblock');
+      if (lane.fixed[i]) number.textContent = String(i);
+      // `drawn` remembers what is on the page, so that a step touches only what it changes.
+      this.chips.push({ button, text, number, marks, scar, width: 0, drawn: { token: null, state: -1, confidence: -1, marks: 0, revoked: 0, classes: '' } });
+      this.box.append(button);
+    }
+    this.box.addEventListener('click', (event) => this.hit(event, onSelect));
+    this.box.addEventListener('focusin', (event) => this.hit(event, onSelect));
+    this.box.addEventListener('pointerover', (event) => this.hit(event, onHover));
+    this.box.addEventListener('pointerleave', () => onHover(-1));
+    this.seen = 0;
+    this.grow();
+  }
+
+  hit(event, then) {
+    const chip = event.target.closest?.('[data-position]');
+    if (chip) then(+chip.dataset.position);
+  }
+
+  /** Chip widths fit the longest token a position ever holds; with new steps they only grow. */
+  grow() {
+    const { font, pad, fixedPad, least, leastFixed } = SIZES[this.size];
+    const widest = WIDEST[this.size];
+    measure.font = `${font}px ${this.mono}`;
+    const needs = (id) => {
+      if (!this.widths.has(id)) this.widths.set(id, Math.min(widest, measure.measureText(this.lane.word(id)).width));
+      return this.widths.get(id);
+    };
+    const { frames, fixed, head } = this.lane;
+    this.chips.forEach((chip, i) => {
+      let width = chip.content ?? 0;
+      for (let t = this.seen; t < frames.length; t++) if (frames[t].tokens[i] !== head.mask) width = Math.max(width, needs(frames[t].tokens[i]));
+      chip.content = width;
+      const whole = Math.ceil(Math.max(fixed[i] ? leastFixed : least, width + (fixed[i] ? fixedPad : pad)));
+      if (whole !== chip.width) {
+        chip.width = whole;
+        chip.button.style.width = `${whole}px`;
+      }
+    });
+    this.seen = frames.length;
+  }
+
+  /** Shows a frame. `selected` and `hovered` are positions or -1; `path` is the selected token's deciding query, if it has a mask;
+   *  `other` is a frame to differ from. */
+  draw(frame, selected, hovered, path, other) {
+    const { lane, size } = this;
+    const end = lane.head.eos;
+    let tail = false;
+    for (let i = 0; i < lane.length; i++) {
+      const { button, text, number, marks, scar, drawn } = this.chips[i];
+      const state = frame.states[i];
+      const token = frame.tokens[i];
+      const revoked = frame.revoked[i];
+      const fixed = lane.fixed[i];
+      const shown = state ? token : revoked ? -2 - frame.ghost[i] : -1;
+      const hundredths = Math.round(frame.confidence[i] / 10);
+      let told = false;
+      if (drawn.state !== state) {
+        button.dataset.state = LETTER[state];
+        drawn.state = state;
+        told = true;
+      }
+      if (drawn.token !== shown) {
+        if (state) put(text, lane.word(token));
+        else if (revoked) put(text, h('s', {}, lane.word(frame.ghost[i])));
+        else put(text, size === 'compact' ? '·' : '· · ·');
+        drawn.token = shown;
+        told = true;
+      }
+      if (drawn.confidence !== hundredths) {
+        if (!fixed) {
+          button.style.setProperty('--c', `${hundredths}%`);
+          if (size === 'large' || size === 'mid') number.textContent = frame.confidence[i] ? twoShort(frame.confidence[i] / 1000) : '';
+        }
+        drawn.confidence = hundredths;
+        told = true;
+      }
+      if (drawn.marks !== frame.marks[i]) {
+        put(marks, eventsOf(frame.marks[i]).map((event) => mark(event, size === 'compact' ? 7 : 9)));
+        drawn.marks = frame.marks[i];
+        told = true;
+      }
+      if (drawn.revoked !== revoked) {
+        scar.hidden = !revoked;
+        if (size !== 'compact') scar.textContent = `×${revoked}`;
+        if (size !== 'compact') {
+          if (revoked) this.chips[i].zigzag ??= button.appendChild(zigzag());
+          this.chips[i].zigzag?.toggleAttribute('hidden', !revoked);
+        }
+        drawn.revoked = revoked;
+        told = true;
+      }
+      const seen = path && selected >= 0 && i !== selected && state && !fixed && Lane.sees(frame, path, selected, i);
+      const classes = (i === selected ? 1 : 0) | (i === hovered ? 2 : 0) | (seen ? 4 : 0) | (tail ? 8 : 0) | (other && other.tokens[i] !== token ? 16 : 0);
+      if (drawn.classes !== classes) {
+        const list = button.classList;
+        list.toggle('dv-sel', !!(classes & 1));
+        list.toggle('dv-hover', !!(classes & 2));
+        list.toggle('dv-seen', !!(classes & 4));
+        list.toggle('dv-tail', !!(classes & 8));
+        list.toggle('dv-differs', !!(classes & 16));
+        if (!this.tabbable) button.tabIndex = i === selected ? 0 : -1;
+        button.setAttribute('aria-pressed', String(i === selected));
+        drawn.classes = classes;
+      }
+      if (told) button.setAttribute('aria-label', this.label(frame, i));
+      if (state && token === end) tail = true;
+    }
+  }
+
+  label(frame, i) {
+    const { lane } = this;
+    const state = frame.states[i];
+    const parts = [`position ${i}`];
+    if (state) parts.push(lane.word(frame.tokens[i]));
+    parts.push(lane.fixed[i] ? 'given' : STATES[LETTER[state]]);
+    if (!lane.fixed[i] && frame.confidence[i]) parts.push(`confidence ${(frame.confidence[i] / 1000).toFixed(2)}`);
+    for (const event of eventsOf(frame.marks[i])) parts.push(event.name);
+    if (frame.revoked[i]) parts.push(`revoked ${frame.revoked[i]} time${frame.revoked[i] > 1 ? 's' : ''}`);
+    return parts.join(', ');
+  }
+
+  focus(i) {
+    this.chips[i].button.focus({ preventScroll: false });
+  }
+}

@@ -1,0 +1,417 @@
+// The inspector: what is known about the selected token at the current step. Nodes are made once and filled again.
+
+import { STATES, badge, eventsOf, h, mark, put, rich, segment, setText, sized, two, twoShort } from './dom.js';
+import { LETTER, Lane } from './unpack.js';
+
+const PATHS = [['x', 'x path'], ['s', 's path'], ['m', 'mix']];
+const ROWS = 5;
+const LABEL = 74;
+
+export class Inspector {
+  /** `onBranch` is absent where nothing can be branched. */
+  constructor({ onBranch, onLater }) {
+    this.onBranch = onBranch;
+    this.badge = badge('M');
+    this.token = h('bdi', { class: 'dv-itoken' });
+    this.events = h('span', { class: 'dv-ievents' });
+    this.place = h('span', { class: 'dv-iplace' });
+    this.why = h('p', { class: 'dv-why' });
+    this.decides = h('span', { class: 'dv-r' });
+    this.columns = PATHS.map(([key, name]) => this.column(key, name));
+    this.labels = Array.from({ length: ROWS }, (_, row) =>
+      h(onBranch ? 'button' : 'span', { class: 'dv-guess', type: onBranch ? 'button' : null, onclick: onBranch ? () => this.choose(row) : null }, h('bdi', {})));
+    this.context = h('canvas', { class: 'dv-context', 'aria-hidden': 'true' });
+    this.contextNote = h('span', { class: 'dv-r' });
+    this.line = h('canvas', { class: 'dv-lifeline', role: 'img' });
+    this.life = h('div', { class: 'dv-life' }, this.line);
+    this.box = h('div', { class: 'dv-insp' },
+      h('div', { class: 'dv-ihead' }, this.badge, this.token, this.events, this.place),
+      this.why,
+      h('div', { class: 'dv-sec' }, h('b', {}, 'Predictions'), 'top 5', this.decides),
+      h('div', { class: 'dv-preds' }, h('div', { class: 'dv-labels' }, this.labels), this.columns.map((column) => column.box)),
+      h('div', { class: 'dv-sec dv-gap' }, h('b', {}, 'Visible context'), this.contextNote),
+      this.context,
+      h('div', { class: 'dv-sec dv-gap' }, h('b', {}, 'Life line'), h('span', { class: 'dv-r' }, 'confidence over steps')),
+      this.life,
+      onBranch ? this.whatIf() : null);
+    this.line.addEventListener('pointerdown', (event) => {
+      const step = this.stepAt?.(event.offsetX);
+      if (step != null) onLater(step);
+    });
+  }
+
+  column(key, name) {
+    const title = h('span', { class: 'dv-ptitle' }, name);
+    const ticks = h('span', { class: 'dv-pticks' });
+    const rows = Array.from({ length: ROWS }, () => {
+      const bar = h('i', {});
+      const value = h('span', {});
+      return { bar, value, row: h('div', { class: 'dv-prow' }, bar, value) };
+    });
+    const none = h('span', { class: 'dv-pnone' }, 'not used');
+    const body = h('div', { class: 'dv-pbody' }, ticks, rows.map((r) => r.row), none);
+    return { key, name, title, ticks, rows, none, body, box: h('div', { class: 'dv-pcol' }, title, body) };
+  }
+
+  whatIf() {
+    this.input = h('input', { class: 'dv-input', 'aria-label': 'other token', autocomplete: 'off', spellcheck: 'false', maxlength: 200, list: null });
+    this.input.addEventListener('input', () => {
+      this.chosen = null;
+      this.dirty = true;
+    });
+    this.input.addEventListener('keydown', (event) => event.key === 'Enter' && this.branch());
+    this.stateButtons = h('span', { class: 'dv-seg', role: 'group', 'aria-label': 'other state' });
+    this.branchButton = h('button', { type: 'button', class: 'dv-btn dv-mini', onclick: () => this.branch() }, 'Branch here');
+    this.form = h('div', { class: 'dv-whatif' }, h('span', {}, 'What if'), this.input, this.stateButtons, this.branchButton);
+    return this.form;
+  }
+
+  /** A row of the predictions becomes the token to try. */
+  choose(row) {
+    const id = this.guesses?.[row];
+    if (id == null || this.locked) return;
+    this.chosen = id;
+    this.dirty = true;
+    this.input.value = this.lane.word(id);
+    if (this.wanted === 'M') this.setWanted(this.lane.head.states.includes('C') ? 'C' : 'U');
+  }
+
+  setWanted(letter) {
+    this.wanted = letter;
+    this.dirty = true;
+    for (const button of this.stateButtons.children) button.setAttribute('aria-pressed', String(button.dataset.state === letter));
+  }
+
+  branch() {
+    if (this.locked) return;
+    const { lane, frame, position } = this;
+    const typed = this.input.value;
+    const held = frame.states[position] ? lane.word(frame.tokens[position]) : '';
+    const token = this.wanted === 'M' ? null : this.chosen ?? (typed === held || typed === '' ? null : typed);
+    this.onBranch({ step: frame.index, position, token, state: this.wanted });
+  }
+
+  draw({ lane, step, position, theme, hideLater, width, last }) {
+    const frame = lane.at(step);
+    const before = frame.index ? lane.frames[frame.index - 1] : frame;
+    const slice = frame.life[position];
+    const state = LETTER[frame.states[position]];
+    const fixed = !!lane.fixed[position];
+    const moved = this.frame !== frame || this.position !== position || this.lane !== lane;
+    Object.assign(this, { lane, frame, position });
+    this.badge.dataset.s = state;
+    this.badge.hidden = fixed;
+    const ghost = state === 'M' && frame.revoked[position] ? lane.word(frame.ghost[position]) : null;
+    if (ghost != null) put(this.token, h('s', {}, ghost));
+    else setText(this.token, state === 'M' ? '[MASK]' : lane.word(frame.tokens[position]));
+    const bits = frame.marks[position];
+    const key = `${bits}/${frame.revoked[position]}`;
+    if (this.eventKey !== key) {
+      this.eventKey = key;
+      put(this.events, eventsOf(bits).map((event) => h('span', { class: `dv-event dv-is-${event.letter}` }, mark(event, 10), event.name)),
+        frame.revoked[position] && !(bits & 2) ? h('span', { class: 'dv-event dv-is-d' }, `revoked ×${frame.revoked[position]}`) : null);
+    }
+    setText(this.place, `position ${position}`);
+    this.sentence(slice, frame, position, fixed);
+    this.predictions(slice, frame, position, state, fixed);
+    this.strips(before, slice, width, theme);
+    this.lifeLine(step, width, theme, hideLater, last);
+    if (this.form) this.refill(frame, position, state, fixed, moved);
+  }
+
+  sentence(slice, frame, position, fixed) {
+    const why = this.lane.head.start.why;
+    const text = !frame.index ? (frame.marks[position] & 32 ? why.edited : fixed ? why.given : why.free) : slice?.y ?? '…';
+    const key = `${text}|${slice?.k || ''}`;
+    if (this.whyKey === key) return;
+    this.whyKey = key;
+    put(this.why, rich(text), slice?.k ? h('span', { class: 'dv-warn' }, ' ', rich(slice.k)) : null);
+    this.why.title = slice?.k ? `${text} ${slice.k}` : text;
+    this.why.classList.toggle('dv-long', key.length > 215);
+  }
+
+  predictions(slice, frame, position, state, fixed) {
+    const { lane } = this;
+    const deciding = slice?.d;
+    const source = deciding ? slice[deciding] : slice?.m || slice?.s || slice?.x;
+    this.guesses = source ? source.filter((_, k) => k % 2 === 0) : [];
+    setText(this.decides, fixed ? 'none: given' : !frame.index ? '' : !slice ? 'loading' : deciding === 'm' ? 'the mix decides (was masked)'
+      : deciding === 's' ? 'the shadow decides (was decided)' : deciding === 'x' ? 'the x path decides' : 'not looked at in this step');
+    const held = frame.states[position] ? frame.tokens[position] : -1;
+    this.labels.forEach((label, row) => {
+      const id = this.guesses[row];
+      setText(label.firstChild, id == null ? '' : lane.word(id));
+      label.classList.toggle('dv-held', id != null && id === held);
+      if (this.onBranch) label.disabled = id == null || fixed;
+      label.title = id == null ? '' : this.onBranch && !fixed ? `try ${lane.word(id)} in “What if”` : lane.word(id);
+    });
+    for (const column of this.columns) this.fill(column, slice, deciding, state, held);
+  }
+
+  fill(column, slice, deciding, state, held) {
+    const { lane } = this;
+    const values = slice?.[column.key];
+    const decides = column.key === deciding;
+    column.box.classList.toggle('dv-decides', decides);
+    const title = column.key === 'm' && slice?.w ? `${column.name} w ${two(slice.w[2])}` : column.name;
+    setText(column.title, title);
+    column.none.hidden = !!values;
+    const key = values ? lane.head.thresholds : null;
+    if (column.ticksFor !== key) {
+      column.ticksFor = key;
+      put(column.ticks, (key || []).filter((t) => !t.path || t.path === column.key).map((t) =>
+        h('span', { class: 'dv-tick', style: { left: `${100 * t.at}%` } }, h('span', {}, rich(t.name)))));
+    }
+    const fifth = values ? values[values.length - 1] / 10000 : 0;
+    column.rows.forEach(({ bar, value, row }, r) => {
+      const id = this.guesses[r];
+      const at = values && id != null ? values.findIndex((v, k) => k % 2 === 0 && v === id) : -1;
+      const p = at >= 0 ? values[at + 1] / 10000 : null;
+      row.hidden = !values || id == null;
+      if (row.hidden) return;
+      bar.style.width = `${100 * (p || 0)}%`;
+      const first = decides && id === held;
+      bar.dataset.s = first ? state : '';
+      setText(value, p == null ? `≤${twoShort(fifth) || ' 0'}` : p < 0.005 ? '<.01' : twoShort(p));
+      value.className = p == null ? 'dv-faint' : p > 0.6 ? 'dv-inside' : '';
+      value.dataset.s = first && p > 0.6 ? state : '';
+      value.style.setProperty('--p', `${100 * (p || 0)}%`);
+      value.style.fontWeight = decides && r === 0 ? '650' : '';
+    });
+  }
+
+  /** Which tokens the two queries of this position saw; filled: the token, dashed: only its mask. */
+  strips(before, slice, width, theme) {
+    const { lane, frame, position } = this;
+    const g = sized(this.context, width, 44);
+    const cell = (width - LABEL) / lane.length;
+    const inner = cell > 5 ? cell - 2 : cell;
+    const shadow = lane.head.shadow;
+    const run = frame.index > 0;
+    setText(this.contextNote, !run ? 'no pass yet' : !frame.mask ? (shadow && frame.index ? 'no shadow in this pass: all visible' : 'everything is visible') : 'filled: sees the token · dashed: its mask');
+    g.textBaseline = 'middle';
+    (frame.mask ? ['x', 's'] : ['x']).forEach((path, r) => {
+      const y = r * 22 + 2;
+      const state = before.states[position];
+      g.font = `11px ${theme.sans}`;
+      g.fillStyle = theme.ink2;
+      g.textAlign = 'right';
+      const numbered = lane.head.states.includes('C') && frame.mask;
+      g.fillText(`${path} query`, LABEL - (numbered ? 18 : 6), y + 9);
+      if (numbered) {
+        g.strokeStyle = theme.ink2;
+        g.lineWidth = 1;
+        g.beginPath();
+        g.arc(LABEL - 9, y + 9, 6, 0, 7);
+        g.stroke();
+        g.textAlign = 'center';
+        g.font = `9px ${theme.sans}`;
+        g.fillText(String(state + 1 + (path === 's' ? 3 : 0)), LABEL - 9, y + 9.5);
+      }
+      if (!run) return;
+      for (let j = 0; j < lane.length; j++) {
+        const x = LABEL + j * cell;
+        const other = before.states[j];
+        if (Lane.sees(frame, path, position, j)) {
+          g.fillStyle = lane.fixed[j] ? theme.ink3 : other ? theme[LETTER[other]] : theme.line2;
+          g.globalAlpha = lane.fixed[j] ? 0.55 : 1;
+          g.fillRect(x, y, inner, 18);
+          g.globalAlpha = 1;
+          if (cell > 12 && !lane.fixed[j]) {
+            g.fillStyle = other ? theme[`${LETTER[other]}-on`] : theme.ink;
+            g.font = `600 9px ${theme.sans}`;
+            g.textAlign = 'center';
+            g.fillText(LETTER[other], x + inner / 2, y + 9.5);
+          }
+        } else if (cell > 5) {
+          g.strokeStyle = theme.line2;
+          g.lineWidth = 1;
+          g.setLineDash([2, 2]);
+          g.strokeRect(x + 0.5, y + 0.5, inner - 1, 17);
+          g.setLineDash([]);
+        }
+        if (j === position) {
+          g.strokeStyle = theme.ink;
+          g.lineWidth = 1.5;
+          g.strokeRect(x - 0.5, y - 0.5, Math.max(3, inner + 1), 19);
+        }
+      }
+    });
+  }
+
+  /** Confidence over the steps, on bands of the states it means. */
+  lifeLine(step, width, theme, hideLater, last) {
+    const { lane, position } = this;
+    const height = Math.max(70, this.lifeHeight || 126);
+    const g = sized(this.line, width, height);
+    const bottom = height - 14;
+    const left = 22;
+    const room = width - left - 8;
+    const x = (k) => left + 8 + (last ? k / last : 0) * (room - 16);
+    const y = (c) => 11 + (1 - c) * (bottom - 13);
+    this.stepAt = (px) => Math.max(0, Math.min(lane.last, Math.round(((px - left - 8) / (room - 16)) * last)));
+    const [low, high] = lane.head.decoder === 'dard' ? lane.head.thresholds.map((t) => t.at) : [null, null];
+    g.textBaseline = 'middle';
+    g.textAlign = 'center';
+    const band = (fill, a, b, letter) => {
+      g.fillStyle = fill;
+      const up = b === 1 ? 9 : 0;
+      g.fillRect(left, y(b) - up, room, y(a) - y(b) + up);
+      this.letter(g, letter, 8, (y(a) + y(b) - up) / 2, theme);
+    };
+    if (low != null) {
+      band(theme['U-rest'], high, 1, 'U');
+      if (high > low) band(theme['C-rest'], low, high, 'C');
+      band(theme.sunk, 0, low, 'M');
+    } else {
+      g.fillStyle = theme.sunk;
+      g.fillRect(left, 2, room, bottom - 2);
+      g.fillStyle = theme.ink3;
+      g.font = `10px ${theme.sans}`;
+      for (const [value, name] of [[1, '1'], [0, '0']]) g.fillText(name, 14, y(value));
+    }
+    g.setLineDash([2, 2]);
+    g.lineWidth = 1;
+    g.strokeStyle = theme.ink3;
+    for (const threshold of lane.head.thresholds) segment(g, left, y(threshold.at), left + room, y(threshold.at));
+    g.setLineDash([]);
+    const now = Math.min(step, lane.last);
+    g.strokeStyle = theme.ink;
+    g.lineWidth = 1.5;
+    segment(g, x(now), 2, x(now), bottom);
+    if (!lane.fixed[position]) this.points(g, now, hideLater ? now : lane.last, x, y, theme, last);
+    g.font = `10px ${theme.sans}`;
+    g.textAlign = 'center';
+    const every = [1, 2, 4, 8, 16, 32, 64, 128].find((n) => (n / Math.max(1, last)) * (room - 16) >= 20) || 256;
+    for (let k = 0; k <= last; k += every) {
+      g.fillStyle = k === now ? theme.ink : theme.ink3;
+      g.font = `${k === now ? '700 ' : ''}10px ${theme.sans}`;
+      g.fillText(String(k), x(k), bottom + 8);
+    }
+    const frame = lane.at(step);
+    this.line.setAttribute('aria-label', `life line of position ${position}: ${STATES[LETTER[frame.states[position]]]} at step ${now}, confidence ${(frame.confidence[position] / 1000).toFixed(2)}`);
+  }
+
+  points(g, now, until, x, y, theme, last) {
+    const { lane, position } = this;
+    const frames = lane.frames;
+    const radius = last > 20 ? 2.5 : 4;
+    const value = (k) => frames[k].confidence[position] / 1000;
+    const known = (k) => k > 0 && frames[k].confidence[position] > 0;
+    for (const [from, to, dash, colour, width] of [[1, now, [], theme.ink, 1.5], [Math.max(1, now), until, [3, 2], theme.ink3, 1]]) {
+      g.setLineDash(dash);
+      g.strokeStyle = colour;
+      g.lineWidth = width;
+      g.beginPath();
+      let drawing = false;
+      for (let k = from; k <= to; k++) {
+        if (!known(k)) continue;
+        if (drawing) g.lineTo(x(k), y(value(k)));
+        else g.moveTo(x(k), y(value(k)));
+        drawing = true;
+      }
+      g.stroke();
+    }
+    g.setLineDash([]);
+    let token = null;
+    let lastX = -99;
+    for (let k = 1; k <= until; k++) {
+      if (!known(k)) continue;
+      const frame = frames[k];
+      const [px, py, state] = [x(k), y(value(k)), frame.states[position]];
+      const revoked = frame.marks[position] & 2;
+      g.globalAlpha = k > now ? 0.45 : 1;
+      g.lineWidth = 1;
+      g.strokeStyle = theme.panel;
+      g.fillStyle = state ? theme[LETTER[state]] : theme.panel;
+      g.beginPath();
+      if (state === 1) {
+        const r = radius + 1.4;
+        g.moveTo(px, py - r);
+        g.lineTo(px + r, py);
+        g.lineTo(px, py + r);
+        g.lineTo(px - r, py);
+        g.closePath();
+      } else if (state === 2) g.arc(px, py, radius + 0.6, 0, 7);
+      else {
+        g.rect(px - radius, py - radius, 2 * radius, 2 * radius);
+        g.strokeStyle = revoked ? theme.scar : theme.M;
+        g.lineWidth = 1.4;
+      }
+      g.fill();
+      g.stroke();
+      g.font = `11px ${theme.mono}`;
+      const write = (text, tx, ty, align, colour) => {
+        g.textAlign = align;
+        g.lineJoin = 'round';
+        g.strokeStyle = theme.panel;
+        g.lineWidth = 2.5;
+        g.strokeText(text, tx, ty);
+        g.fillStyle = colour;
+        g.fillText(text, tx, ty);
+      };
+      const short = (id) => {
+        const text = lane.word(id);
+        return text.length > 14 ? `${text.slice(0, 13)}…` : text;
+      };
+      g.globalAlpha = k > now ? 0.6 : 1;
+      if (state && frame.tokens[position] !== token && px - lastX > 38) {
+        token = frame.tokens[position];
+        lastX = px;
+        const edge = k === last ? 'right' : k === 1 && last > 4 ? 'left' : 'center';
+        write(short(token), px + (k === last ? -2 : 0), py < 20 ? py + 14 : py - 11, edge, theme.ink);
+      } else if (revoked) {
+        const text = short(frame.ghost[position]);
+        const wide = g.measureText(text).width;
+        const from = px + 9 + wide > this.line.clientWidth ? px - 9 - wide : px + 9;
+        write(text, from, py, 'left', theme['demoted-t']);
+        g.strokeStyle = theme['demoted-t'];
+        g.lineWidth = 1.2;
+        segment(g, from, py, from + wide, py);
+        token = null;
+      }
+      g.globalAlpha = 1;
+    }
+  }
+
+  letter(g, letter, x, y, theme) {
+    g.beginPath();
+    if (letter === 'U') g.arc(x, y, 6, 0, 7);
+    else if (letter === 'C') {
+      g.moveTo(x, y - 7.5);
+      g.lineTo(x + 7.5, y);
+      g.lineTo(x, y + 7.5);
+      g.lineTo(x - 7.5, y);
+      g.closePath();
+    } else g.rect(x - 5.5, y - 5.5, 11, 11);
+    g.fillStyle = g.strokeStyle = theme[letter];
+    if (letter === 'M') {
+      g.setLineDash([2, 1.6]);
+      g.lineWidth = 1.2;
+      g.stroke();
+      g.setLineDash([]);
+    } else g.fill();
+    g.fillStyle = letter === 'M' ? theme.ink2 : theme[`${letter}-on`];
+    g.font = `700 8.6px ${theme.sans}`;
+    g.fillText(letter, x, y + 0.5);
+  }
+
+  refill(frame, position, state, fixed, moved) {
+    const { lane } = this;
+    this.locked = fixed;
+    this.form.classList.toggle('dv-locked', fixed);
+    this.input.disabled = this.branchButton.disabled = fixed;
+    if (this.stateButtons.dataset.of !== lane.head.states) {
+      this.stateButtons.dataset.of = lane.head.states;
+      put(this.stateButtons, [...lane.head.states].map((letter) =>
+        h('button', { type: 'button', 'data-state': letter, 'aria-label': STATES[letter], title: STATES[letter], onclick: () => this.setWanted(letter) }, letter)));
+    }
+    for (const button of this.stateButtons.children) button.disabled = fixed;
+    if (!moved) return;
+    this.chosen = null;
+    this.input.value = state === 'M' || fixed ? '' : lane.word(frame.tokens[position]);
+    this.input.placeholder = fixed ? 'given' : 'token';
+    this.setWanted(state);
+    this.dirty = false;
+  }
+}

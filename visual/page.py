@@ -1,0 +1,76 @@
+"""The whole page: brand, tabs, and the named endpoints for programs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import gradio as gr
+
+from dard.state import InputError
+from visual.service import Studio
+from visual.tabs.watch import build_watch
+from visual.web import script, style
+
+BRAND = "<div><b>DARD</b><span>watch a diffusion language model decode</span></div>"
+
+
+def build_page(studio: Studio) -> gr.Blocks:
+    """The page of a studio. `launch_options` says how it must be launched."""
+    with gr.Blocks(title="DARD Studio", analytics_enabled=False) as page:
+        gr.HTML(BRAND, elem_id="brand", js_on_load=None)
+        with gr.Tabs(), gr.Tab("Watch", id="watch"):
+            build_watch(studio)
+        build_api(studio)
+    page.queue(max_size=64, default_concurrency_limit=8)
+    return page
+
+
+def launch_options() -> dict[str, Any]:
+    """The page's scripts and styles, inline: nothing is loaded from elsewhere, and there is no unstyled moment."""
+    boot = f"{script('watch.js')}\nwindow.dardStudio = {{ mountWatch }};"
+    return {
+        "css": style("viewer.css", "page.css"),
+        "head": f"<script>(() => {{\n{boot}\n}})();</script>",
+        "run_history": False,
+        "footer_links": ["api"],
+        "state_session_capacity": 100,
+    }
+
+
+def build_api(studio: Studio) -> None:
+    """Endpoints for programs, by name: decode, compare, step. Settings are JSON objects."""
+
+    def decode(prompt: str, decoder: str = "dard", model: str = "", settings: dict | None = None) -> dict:
+        """Decode a prompt or template to the end. Returns the trace as JSON (see the README for its fields)."""
+        with plain_errors():
+            trace = studio.decode(prompt, decoder, model or studio.models[0], settings or {})
+            return json.loads(trace.to_bytes(compress=False))
+
+    def compare(prompt: str, decoders: list | None = None, model: str = "", settings: dict | None = None) -> dict:
+        """Decode the same prompt with several decoders. Returns their traces by name."""
+        with plain_errors():
+            chosen = decoders or ["dard", "wino", "saber", "standard"]
+            traces = studio.compare(prompt, chosen, model or studio.models[0], settings or {})
+            return {name: json.loads(trace.to_bytes(compress=False)) for name, trace in traces.items()}
+
+    def step(
+        prompt: str = "", decoder: str = "dard", model: str = "", settings: dict | None = None, run: str = ""
+    ) -> dict:
+        """One step. Without `run` it begins a decode; pass the returned `run` to go on."""
+        with plain_errors():
+            return studio.step(prompt, decoder, model or studio.models[0], settings or {}, run)
+
+    for endpoint in (decode, compare, step):
+        gr.api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=1)
+
+
+class plain_errors:
+    """Bad input reaches a program as one sentence."""
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, InputError):
+            raise gr.Error(str(error), print_exception=False) from None

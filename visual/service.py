@@ -1,0 +1,355 @@
+"""What the page and programs can ask for: start a decode, go on, branch, look, export. No Gradio in here.
+
+Everything that arrives is hostile until proven otherwise: types, lengths and ranges are checked, and bad input raises
+`InputError` with one sentence. Runs live in memory under unguessable names, so one visitor never meets another's; the
+oldest are forgotten when there are too many. Every answer is plain JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dard.decoders import DECODERS, get_decoder
+from dard.state import STATE_NAMES, InputError
+from dard.trace import Trace
+from visual.payload import header, life, payload, shown, step_payload
+
+if TYPE_CHECKING:
+    from dard.models import Model
+    from dard.session import Session
+
+ASSETS = Path(__file__).resolve().parents[1] / "assets"
+RUNS_KEPT = 200
+BRANCHES_AT_MOST = 20
+PROMPT_AT_MOST = 4000  # characters
+REGION_AT_MOST = 256  # positions decoded from the page; the library has no such limit
+COMPARED_AT_MOST = 4
+UPLOAD_AT_MOST = 16 << 20
+PRESETS = {
+    "accurate": {"tau_c": 0.6, "tau_u": 0.8},
+    "fast": {"tau_c": 0.4, "tau_u": 0.5},
+}
+
+
+@dataclass
+class Lane:
+    """One line of a run: the original, a branch, or a trace that was opened from a file (then without a session)."""
+
+    name: str
+    session: Session | None = None
+    opened: Trace | None = None
+
+    @property
+    def trace(self) -> Trace:
+        if self.session is not None:
+            return self.session.trace
+        assert self.opened is not None
+        return self.opened
+
+
+@dataclass
+class Run:
+    """What one visitor is looking at."""
+
+    key: str
+    lanes: list[Lane] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def branches(self) -> list[dict[str, Any]]:
+        return [{"id": number, "name": lane.name} for number, lane in enumerate(self.lanes)]
+
+
+class Studio:
+    """The service behind a page. One instance per server."""
+
+    def __init__(
+        self, models: tuple[str, ...] = ("embedded",), device: str | None = None, dtype: str | None = None
+    ) -> None:
+        self.models = models
+        self.device, self.dtype = device, dtype
+        self._loaded: dict[str, Model] = {}
+        self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._lock = threading.Lock()
+        self._loading = threading.Lock()
+
+    def model(self, name: str) -> Model:
+        """A model by name, loaded once. Visitors choose among the names the server was started with."""
+        if name not in self.models:
+            raise InputError(f"unknown model {shown(name)!r}; this page offers {', '.join(self.models)}")
+        with self._loading:
+            if name not in self._loaded:
+                from dard.models import load_model
+
+                self._loaded[name] = load_model(name, device=self.device, dtype=self.dtype)
+            return self._loaded[name]
+
+    # What the page asks for.
+
+    def start(self, data: dict[str, Any]) -> dict[str, Any]:
+        """A new run that has made no step yet."""
+        run = self._new_run()
+        run.lanes.append(Lane("original", self._session(data)))
+        return self._view(run, 0)
+
+    def advance(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Go on by `steps` steps (all that are left if it is absent), one answer per step."""
+        run, number = self._find(data)
+        session = run.lanes[number].session
+        if session is None:
+            raise InputError("this trace was opened from a file and has no model behind it; decode its prompt to go on")
+        left = whole(data, "steps", 1, 100_000) if "steps" in data else None
+        if not run.lock.acquire(blocking=False):
+            raise InputError("this run is being computed already; stop it first")
+        try:
+            if session.finished:
+                yield {"kind": "steps", "run": run.key, "branch": number, "steps": [], "finished": True}
+            for entry in session.walk():
+                left = None if left is None else left - 1
+                yield {
+                    "kind": "steps",
+                    "run": run.key,
+                    "branch": number,
+                    "steps": [step_payload(session.trace, entry)],
+                    "finished": session.finished,
+                }
+                if left == 0:
+                    break
+        finally:
+            run.lock.release()
+
+    def stop(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Stop a run after the step it is in."""
+        run, number = self._find(data)
+        session = run.lanes[number].session
+        if session is not None:
+            session.cancel()
+        return {"kind": "stopped", "run": run.key}
+
+    def branch(self, data: dict[str, Any]) -> dict[str, Any]:
+        """A new branch in which a position was edited after a step."""
+        run, number = self._find(data)
+        session = run.lanes[number].session
+        if session is None:
+            raise InputError(
+                "this trace was opened from a file and has no model behind it; decode its prompt to branch"
+            )
+        if len(run.lanes) >= BRANCHES_AT_MOST:
+            raise InputError(f"this run has {BRANCHES_AT_MOST} branches already; reset, or decode again")
+        step, position = whole(data, "step", 0, 100_000), whole(data, "position", 0, 100_000)
+        token, state = data.get("token"), data.get("state")
+        if isinstance(token, str):
+            token = text(data, "token", 200).strip() or None
+        elif token is not None and (isinstance(token, bool) or not isinstance(token, int)):
+            raise InputError("token must be a word or a token id")
+        edited = session.at(step).edit(position, token=token, state=state)
+        word = shown(edited.trace.word(edited.state.tokens[position]))
+        state_name = STATE_NAMES[edited.state.states[position]]
+        run.lanes.append(Lane(f"step {step}: {position} → {word}, {state_name}", edited))
+        return self._view(run, len(run.lanes) - 1)
+
+    def show(self, data: dict[str, Any]) -> dict[str, Any]:
+        """A lane as it stands."""
+        return self._view(*self._find(data))
+
+    def life(self, data: dict[str, Any]) -> dict[str, Any]:
+        """One token's whole history, for the inspector."""
+        run, number = self._find(data)
+        return life(run.lanes[number].trace, whole(data, "position", 0, 100_000))
+
+    def open_trace(self, content: bytes) -> dict[str, Any]:
+        """A run around a trace file."""
+        if len(content) > UPLOAD_AT_MOST:
+            raise InputError(f"trace file is larger than {UPLOAD_AT_MOST >> 20} MB")
+        trace = Trace.from_bytes(content)
+        run = self._new_run()
+        run.lanes.append(Lane("from a file", opened=trace))
+        return self._view(run, 0)
+
+    def export(self, data: dict[str, Any]) -> tuple[str, str, bytes]:
+        """File name, media type and content of what is shown, in the kind asked for."""
+        from visual import pictures
+        from visual.export import replay_html
+
+        run, number = self._find(data)
+        trace = run.lanes[number].trace
+        theme = choice(data, "theme", ("light", "dark"), "light")
+        order = choice(data, "mask", ("state", "position"), "state")
+        step = whole(data, "step", 0, 100_000) if "step" in data else trace.num_steps
+        selected = whole(data, "position", 0, 100_000) if data.get("position") is not None else None
+        makers: dict[str, tuple[str, str, Any]] = {
+            "trace": ("trace.json.gz", "application/gzip", trace.to_bytes),
+            "html": ("replay.html", "text/html", lambda: replay_html(trace).encode()),
+            "png": (f"step-{step}.png", "image/png", lambda: pictures.png(trace, step, selected, theme, order)),
+            "gif": ("run.gif", "image/gif", lambda: pictures.gif(trace, theme)),
+            "mask": (
+                f"mask-{step}.svg",
+                "image/svg+xml",
+                lambda: pictures.mask_svg(trace, step, order, theme).encode(),
+            ),
+            "score": ("score.svg", "image/svg+xml", lambda: pictures.score_svg(trace, theme).encode()),
+        }
+        name, media, make = makers[choice(data, "kind", tuple(makers), "trace")]
+        return f"dard-{trace.decoder}-{name}", media, make()
+
+    # What programs ask for.
+
+    def decode(self, prompt: str, decoder: str, model: str, settings: dict[str, Any]) -> Trace:
+        """A whole decode."""
+        session = self._session({"prompt": prompt, "decoder": decoder, "model": model, "settings": settings})
+        return session.run()
+
+    def compare(
+        self, prompt: str, decoders: list[str], model: str, settings: dict[str, dict[str, Any]]
+    ) -> dict[str, Trace]:
+        """The same prompt with several decoders."""
+        if not isinstance(decoders, list) or not 1 <= len(decoders) <= COMPARED_AT_MOST:
+            raise InputError(f"decoders must be a list of 1 to {COMPARED_AT_MOST} names of {', '.join(DECODERS)}")
+        if not isinstance(settings, dict) or not all(isinstance(own, dict) for own in settings.values()):
+            raise InputError("settings must be an object of decoder names, each with an object of settings")
+        return {name: self.decode(prompt, name, model, settings.get(name, {})) for name in decoders}
+
+    def step(self, prompt: str, decoder: str, model: str, settings: dict[str, Any], run: str) -> dict[str, Any]:
+        """One more step of a run; without a run, the first step of a new one."""
+        if run:
+            found, number = self._find({"run": run})
+        else:
+            found = self._new_run()
+            found.lanes.append(
+                Lane(
+                    "original",
+                    self._session({"prompt": prompt, "decoder": decoder, "model": model, "settings": settings}),
+                )
+            )
+            number = 0
+        session = found.lanes[number].session
+        assert session is not None
+        entry = session.step()
+        return {
+            "run": found.key,
+            "step": json.loads(entry.model_dump_json()),
+            "text": session.trace.text,
+            "finished": session.finished,
+        }
+
+    # How it is done.
+
+    def _session(self, data: dict[str, Any]) -> Session:
+        from dard.session import Session
+
+        prompt = text(data, "prompt", PROMPT_AT_MOST)
+        decoder = text(data, "decoder", 40, "dard")
+        settings = data.get("settings") or {}
+        if not isinstance(settings, dict) or len(settings) > 40:
+            raise InputError("settings must be an object of setting names and values")
+        get_decoder(decoder)
+        session = Session(self.model(text(data, "model", 300, self.models[0])), prompt, decoder, **settings)
+        if len(session.state.tokens) > REGION_AT_MOST:
+            raise InputError(
+                f"a region of {len(session.state.tokens)} positions is too long for this page; "
+                f"it decodes at most {REGION_AT_MOST}"
+            )
+        return session
+
+    def _new_run(self) -> Run:
+        run = Run(secrets.token_urlsafe(18))
+        with self._lock:
+            self._runs[run.key] = run
+            while len(self._runs) > RUNS_KEPT:
+                self._runs.popitem(last=False)
+        return run
+
+    def _find(self, data: dict[str, Any]) -> tuple[Run, int]:
+        with self._lock:
+            run = self._runs.get(text(data, "run", 100))
+            if run is not None:
+                self._runs.move_to_end(run.key)
+        if run is None:
+            raise InputError("the server has forgotten this run; decode the prompt again")
+        return run, whole(data, "branch", 0, max(len(run.lanes) - 1, 0)) if "branch" in data else 0
+
+    def _view(self, run: Run, number: int) -> dict[str, Any]:
+        lane = run.lanes[number]
+        trace = lane.trace
+        return {
+            "kind": "view",
+            "run": run.key,
+            "branch": number,
+            "branches": run.branches(),
+            "live": lane.session is not None,
+            "finished": trace.finished,
+            "payload": payload(trace) if trace.steps else {**header(trace), "steps": []},
+        }
+
+
+def page_config(studio: Studio) -> dict[str, Any]:
+    """What the page is built from: the settings of every decoder, the models and the gallery."""
+    return {
+        "models": list(studio.models),
+        "decoders": [
+            {
+                "name": decoder.name,
+                "title": decoder.title,
+                "settings": [describe_setting(name, decoder.Settings) for name in decoder.Settings.allowed()],
+            }
+            for decoder in DECODERS.values()
+        ],
+        "presets": PRESETS,
+        "gallery": gallery(),
+        "limits": {"prompt": PROMPT_AT_MOST, "region": REGION_AT_MOST},
+    }
+
+
+def describe_setting(name: str, kind: Any) -> dict[str, Any]:
+    allowed = kind.allowed()[name]
+    default = next(f.default for f in kind.__dataclass_fields__.values() if f.name == name)
+    return {
+        "name": name,
+        "symbol": allowed.symbol,
+        "kind": allowed.kind.__name__,
+        "default": default,
+        "low": allowed.low,
+        "high": allowed.high,
+        "choices": list(allowed.choices),
+        "optional": allowed.optional,
+        "help": allowed.help,
+        "allowed": allowed.describe(),
+    }
+
+
+def gallery() -> list[dict[str, Any]]:
+    """The cases of assets/gallery, in the order of their file names."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ASSETS / "gallery").glob("*.json"))]
+
+
+def text(data: dict[str, Any], name: str, at_most: int, default: str | None = None) -> str:
+    """A string from what a client sent."""
+    value = data.get(name, default)
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be text")
+    if len(value) > at_most:
+        raise InputError(f"{name} is {len(value)} characters long; at most {at_most} are allowed")
+    return value
+
+
+def whole(data: dict[str, Any], name: str, low: int, high: int) -> int:
+    """A whole number from what a client sent."""
+    value = data.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise InputError(
+            f"{name} = {shown(str(value))} is not allowed; {name} must be a whole number from {low} to {high}"
+        )
+    return value
+
+
+def choice(data: dict[str, Any], name: str, allowed: tuple[str, ...], default: str) -> str:
+    value = data.get(name, default)
+    if not isinstance(value, str) or value not in allowed:
+        raise InputError(f"{name} = {shown(str(value))} is not allowed; {name} must be one of {', '.join(allowed)}")
+    return value
