@@ -65,7 +65,8 @@ def open_model(args: argparse.Namespace) -> Any:
 def progress_bar() -> Progress:
     """On standard error, and only there, so that standard output stays clean."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
-    return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
+    console = Console(stderr=True)
+    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
 
 
 def decode_command(args: argparse.Namespace, console: Console) -> None:

@@ -63,19 +63,32 @@ class Score:
         return self.left + max(0.0, step - 1 + self.first if step else 0.0) * self.column
 
     def draw(self, canvas: Canvas, x: float, y: float, colours: Palette, now: int | None, selected: int | None) -> None:
+        """The whole score."""
         top = y + HEAD
         if selected is not None:
             tall = max(self.row, 4)
             centre = top + (selected + 0.5) * self.row
             canvas.rect((x, centre - tall / 2, self.width, tall), colours.sunk)
-        self._header(canvas, x, y, colours, now)
-        self._labels(canvas, x, top, colours, now, selected)
+        self.draw_map(canvas, x, y, colours, now)
+        self.draw_rest(canvas, x, y, colours, now, selected)
+
+    def draw_map(self, canvas: Canvas, x: float, y: float, colours: Palette, now: int | None) -> None:
+        """The bars alone; `now` = -1 shows all of them as yet to come."""
+        top = y + HEAD
         for start in block_starts(self.trace):
             edge = top + start * self.row
             canvas.line([(x + self.left, edge), (x + self.left + self.map_width, edge)], colours.ink3, 0.7, (3, 2))
         self._bars(canvas, x, top, colours, now)
         if self.detailed:
             self._marks(canvas, x, top, colours, now)
+
+    def draw_rest(
+        self, canvas: Canvas, x: float, y: float, colours: Palette, now: int | None, selected: int | None
+    ) -> None:
+        """Everything around the bars, and the frame of the current step."""
+        top = y + HEAD
+        self._header(canvas, x, y, colours, now)
+        self._labels(canvas, x, top, colours, now, selected)
         if self.lanes and now is not None:
             self._lanes(canvas, x, top, colours, self.found[now])
         if now is not None:

@@ -102,7 +102,7 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
     )
     if not 1 <= len(named) <= MOST_LANES:
         raise InputError(f"a replay holds 1 to {MOST_LANES} traces, not {len(named)}")
-    data = [payload(trace, name, lives=True) for name, trace in named]
+    data = [payload(trace, None if name == trace.decoder else name, lives=True) for name, trace in named]
     first = named[0][1]
     heading = sentence(title or "DARD Studio replay", 200)
     names = ", ".join(str(body["name"]) for body in data)

@@ -27,11 +27,13 @@ def build_page(studio: Studio) -> gr.Blocks:
 
 
 def launch_options() -> dict[str, Any]:
-    """The page's scripts and styles, inline: nothing is loaded from elsewhere, and there is no unstyled moment."""
+    """The page's scripts and styles, inline: nothing is loaded from elsewhere, and there is no unstyled moment.
+
+    They go into `head`, not `css`: Gradio rewrites the latter and loses every shorthand that holds a variable.
+    """
     boot = f"{script('watch.js')}\nwindow.dardStudio = {{ mountWatch }};"
     return {
-        "css": style("viewer.css", "page.css"),
-        "head": f"<script>(() => {{\n{boot}\n}})();</script>",
+        "head": f"<style>{style('viewer.css', 'page.css')}</style><script>(() => {{\n{boot}\n}})();</script>",
         "run_history": False,
         "footer_links": ["api"],
         "state_session_capacity": 100,

@@ -63,18 +63,23 @@ class Kind:
     """What the page must know about a decoder; a test keeps it equal to the decoder's own class."""
 
     title: str
+    rule: str
     states: str = "MU"
     shadow: bool = False
     thresholds: tuple[tuple[str, str, str], ...] = ()  # setting, symbol, path it is compared with ("" for all)
 
 
 KINDS = {
-    "dard": Kind("DARD", "MCU", True, (("tau_c", "τ_c", ""), ("tau_u", "τ_u", ""))),
-    "wino": Kind("WINO", "MU", True, (("threshold", "τ1", "x"), ("threshold_back", "τ2", "s"))),
-    "saber": Kind("Saber"),
-    "standard": Kind("Standard"),
-    "threshold": Kind("Threshold", thresholds=(("threshold", "τ", "x"),)),
-    "entropy_bound": Kind("Entropy bound"),
+    "dard": Kind(
+        "DARD", "checks candidates against surer ones only", "MCU", True, (("tau_c", "τ_c", ""), ("tau_u", "τ_u", ""))
+    ),
+    "wino": Kind(
+        "WINO", "fills above τ1, takes back below τ2", "MU", True, (("threshold", "τ1", "x"), ("threshold_back", "τ2", "s"))
+    ),
+    "saber": Kind("Saber", "fills above the mean, takes back the largest drops"),
+    "standard": Kind("Standard", "the surest first, nothing is taken back"),
+    "threshold": Kind("Threshold", "all above τ at once, nothing is taken back", thresholds=(("threshold", "τ", "x"),)),
+    "entropy_bound": Kind("Entropy bound", "as many as an entropy budget allows"),
 }
 
 # Why a query sees a key, or does not. Keys: "self", or query path, query state, key path, key state, visible (1 or 0);
@@ -111,7 +116,7 @@ WINO_CELLS = {
 def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
     """Everything about a trace that is not in its steps."""
     length = len(trace.start.tokens)
-    kind = KINDS.get(trace.decoder) or Kind(shown(trace.decoder), "MCU", any(s._mask is not None for s in trace.steps))
+    kind = KINDS.get(trace.decoder) or Kind(shown(trace.decoder), "", "MCU", any(s._mask is not None for s in trace.steps))
     masked = trace.start.states.count(MASKED)
     given = sum(trace.fixed)
     return {
@@ -119,6 +124,7 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
         "version": VERSION,
         "name": shown(name or kind.title),
         "title": kind.title,
+        "rule": kind.rule,
         "decoder": trace.decoder,
         "model": shown(trace.model, 120),
         "layers": trace.num_layers,
@@ -477,14 +483,14 @@ def shown(text: str, at_most: int = WORD_AT_MOST) -> str:
     ('␣the', '↵', 'a⟨202E⟩b', '∅')
     """
     cut = text[: at_most + 1]
-    out = "".join(visible(character) for character in cut).replace(" ", "␣") or "∅"
+    out = (cut if cut.isprintable() else "".join(map(visible, cut))).replace(" ", "␣") or "∅"
     return out if len(text) <= at_most and len(out) <= 2 * at_most else out[: at_most - 1] + "…"
 
 
 def sentence(text: str, at_most: int = SENTENCE_AT_MOST) -> str:
     """Running text: spaces stay, control and direction characters are made visible."""
     cut = text if len(text) <= at_most else text[: at_most - 1] + "…"
-    return "".join(visible(character) for character in cut)
+    return cut if cut.isprintable() else "".join(visible(character) for character in cut)
 
 
 NAMED = {"\n": "↵", "\r": "␍", "\t": "⇥", "\x7f": "␡", "\u2028": "↵", "\u2029": "↵"}

@@ -216,10 +216,11 @@ def legend(canvas: Canvas, right: float, left: float, y: float, found: list[Mome
 
 
 class Strip:
-    """A frame of the animation: title, sentence, tokens, score."""
+    """The frames of the animation: title, sentence, tokens, score."""
 
     def __init__(self, canvas: Canvas, trace: Trace, found: list[Moment], width: int) -> None:
         self.trace, self.found, self.width = trace, found, width
+        self.maps: list[Image.Image] = []
         self.inner = width - 2 * MARGIN - 2 * PAD
         self.grid = Grid(canvas, trace, found, self.inner)
         length = len(trace.start.tokens)
@@ -232,7 +233,7 @@ class Strip:
         self.tokens = TITLE + 8 + self.grid.height + PAD
         self.height = self.head + self.tokens + GAP + PAD + self.score.height + PAD + MARGIN
 
-    def draw(self, canvas: Canvas, step: int, colours: Palette) -> None:
+    def draw(self, canvas: Raster, step: int, colours: Palette) -> None:
         """A whole frame."""
         inner, left = self.width - 2 * MARGIN, MARGIN + PAD
         title_line(canvas, MARGIN, 19, inner, self.trace, colours)
@@ -241,13 +242,13 @@ class Strip:
         self.grid.draw(canvas, left, self.head + TITLE + 8, self.found[step], None, colours)
         self._moving(canvas, step, colours)
 
-    def redraw(self, canvas: Canvas, before: int, step: int, colours: Palette) -> None:
+    def redraw(self, canvas: Raster, before: int, step: int, colours: Palette) -> None:
         """Turn a drawn frame into another one: only what changes is drawn again."""
         found = self.found
         self.grid.redraw(canvas, MARGIN + PAD, self.head + TITLE + 8, found[before], found[step], colours)
         self._moving(canvas, step, colours)
 
-    def _moving(self, canvas: Canvas, step: int, colours: Palette) -> None:
+    def _moving(self, canvas: Raster, step: int, colours: Palette) -> None:
         inner, left = self.width - 2 * MARGIN, MARGIN + PAD
         canvas.rect((0, 30, self.width, self.head - 30), colours.page)
         status_line(canvas, MARGIN, 34, inner, self.lines, step, self.trace, self.sentences[step], colours)
@@ -255,7 +256,24 @@ class Strip:
         heading(canvas, left, self.head + 6, "Tokens", counts(self.trace, self.found[step]), colours)
         top = self.head + self.tokens + GAP
         canvas.rect((MARGIN, top, inner, self.height - top - MARGIN), colours.panel, colours.line, 1, 8)
-        self.score.draw(canvas, left, top + PAD, colours, step, None)
+        if self.score.detailed:
+            self.score.draw(canvas, left, top + PAD, colours, step, None)
+        else:
+            self._joined_map(canvas, left, top + PAD, step, colours)
+            self.score.draw_rest(canvas, left, top + PAD, colours, step, None)
+
+    def _joined_map(self, canvas: Raster, x: float, y: float, step: int, colours: Palette) -> None:
+        """Thousands of bars are drawn twice in all, as past and as future, and joined at the current step."""
+        if not self.maps:
+            for now in (self.trace.num_steps, -1):
+                sheet = Raster(self.inner, self.score.height, colours.panel, 1)
+                self.score.draw_map(sheet, 0, 0, colours, now)
+                self.maps.append(sheet.image)
+        past, later = self.maps
+        edge = round(self.score.x(step + 1) * canvas.k)
+        corner = (round(x * canvas.k), round(y * canvas.k))
+        canvas.image.paste(later, corner)
+        canvas.image.paste(past.crop((0, 0, edge, past.height)), corner)
 
 
 def status_line(

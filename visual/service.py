@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dard.decoders import DECODERS, get_decoder
+from dard.decoders import DECODERS, make_settings
 from dard.state import STATE_NAMES, InputError
 from dard.trace import Trace
 from visual.payload import header, life, payload, shown, step_payload
@@ -248,7 +248,7 @@ class Studio:
         settings = data.get("settings") or {}
         if not isinstance(settings, dict) or len(settings) > 40:
             raise InputError("settings must be an object of setting names and values")
-        get_decoder(decoder)
+        make_settings(decoder, settings)  # refuses names that are no settings before they become arguments
         session = Session(self.model(text(data, "model", 300, self.models[0])), prompt, decoder, **settings)
         if len(session.state.tokens) > REGION_AT_MOST:
             raise InputError(

@@ -8,7 +8,7 @@ const SIZES = {
   large: { font: 14, pad: 16, fixedPad: 11, least: 74, leastFixed: 24 },
   mid: { font: 12, pad: 14, fixedPad: 9, least: 62, leastFixed: 20 },
   compact: { font: 11, pad: 9, fixedPad: 9, least: 18, leastFixed: 12 },
-  line: { font: 11.5, pad: 28, fixedPad: 8, least: 46, leastFixed: 14 },
+  line: { font: 11.5, pad: 29, fixedPad: 9, least: 50, leastFixed: 14 },
 };
 
 /** Chips by length of the region; side by side they are one line high. */

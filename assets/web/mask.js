@@ -3,7 +3,7 @@
 import { h, pixel, rich, segment, sized, two } from './dom.js';
 import { LETTER, Lane } from './unpack.js';
 
-const LEFT = 48;
+const LEFT = 44;
 const UPPER = 34;
 const ZOOMS = [1, 2, 4, 8];
 
@@ -68,12 +68,14 @@ export class Mask {
   }
 
   /** Draws. `layers` is 0 for the mask itself, or how many layers deep the reach goes. */
-  draw({ width, selected, layers, theme, message }) {
-    const area = width - LEFT - 8;
-    const height = UPPER + area + 4;
-    const g = sized(this.canvas, width, height);
+  draw({ width, block, selected, layers, theme, message }) {
+    const fit = (count) => {
+      const each = (width - LEFT - 6) / count;
+      return count * (each >= 2 ? Math.floor(each) : each);
+    };
+    const area = fit(2 * block); // the same for all blocks, whatever their length
+    const g = sized(this.canvas, width, UPPER + area + 4);
     g.textBaseline = 'middle';
-    this.area = area;
     if (message || !this.frame.mask) {
       g.fillStyle = theme.sunk;
       g.fillRect(LEFT, UPPER, area, area);
@@ -270,6 +272,7 @@ export class Mask {
       return;
     }
     const numbered = this.lane.head.states.includes('C');
+    const names = [];
     let offset = 0;
     this.groups.forEach((group, code) => {
       if (!group.length) return;
@@ -290,22 +293,28 @@ export class Mask {
         }
         if (y2 - y1 > 2) {
           segment(g, LEFT - 5, y1 + 1, LEFT - 5, y2 - 2);
-          const y = (y1 + y2) / 2;
-          g.fillStyle = theme.ink2;
-          g.fillText(letter, LEFT - 14, y + 0.5);
-          if (numbered) {
-            g.lineWidth = 1;
-            g.strokeStyle = theme.ink;
-            g.beginPath();
-            g.arc(LEFT - 26, y, 6.5, 0, 7);
-            g.stroke();
-            g.fillStyle = theme.ink;
-            g.fillText(code + 1 + 3 * half, LEFT - 26, y + 0.5);
-          }
+          names.push({ y: (y1 + y2) / 2, letter, number: code + 1 + 3 * half });
         }
       }
       offset += group.length;
     });
+    // Groups of a row or two would print their names over each other: push them apart, down and then back up.
+    names.sort((a, b) => a.y - b.y);
+    names.forEach((name, n) => n && (name.y = Math.max(name.y, names[n - 1].y + 14)));
+    for (let n = names.length - 1, lowest = UPPER + side; n >= 0; n--) lowest = (names[n].y = Math.min(names[n].y, lowest)) - 14;
+    g.font = `600 10px ${theme.sans}`;
+    g.lineWidth = 1;
+    g.strokeStyle = theme.ink;
+    for (const { y, letter, number } of names) {
+      g.fillStyle = theme.ink2;
+      g.fillText(letter, LEFT - 13, y + 0.5);
+      if (!numbered) continue;
+      g.beginPath();
+      g.arc(LEFT - 25, y, 6.5, 0, 7);
+      g.stroke();
+      g.fillStyle = theme.ink;
+      g.fillText(number, LEFT - 25, y + 0.5);
+    }
   }
 
   /** A small flag at the right of every verification that a hidden candidate reaches. */

@@ -34,7 +34,7 @@ export class Score {
   }
 
   /** Lays out and draws the layers. `weights` draws w instead of the states. */
-  prepare(lane, { width, narrow, tall, theme, weights, finished }) {
+  prepare(lane, { width, narrow, tall, theme, weights, steps }) {
     const length = lane.length;
     const big = length > 40;
     const available = big ? (narrow ? 256 : tall) : 368;
@@ -44,7 +44,6 @@ export class Score {
     const sizes = narrow ? [40, 0, hasWeights ? 54 : 0] : [56, hasWeights ? 48 : 0, hasWeights ? 72 : 0];
     const gap = narrow ? 7 : 9;
     const lanes = sizes.reduce((sum, size) => sum + (size ? size + gap : 0), 0);
-    const steps = capacity(lane.last, finished);
     const area = Math.max(40, width - label - lanes - 2);
     Object.assign(this, { lane, width, narrow, theme, weights, big, row, label, sizes, gap, steps, area, height: TOP + row * length + 4 });
     this.columns = columns(area, steps, big ? 1 : 0.5);
@@ -112,7 +111,7 @@ export class Score {
           g.roundRect(a, y + pad, Math.max(1, b - a), row - 2 * pad, 2.5);
           g.fill();
         } else g.fillRect(a, y, Math.max(1, b - a), height);
-        if (row >= 11 && cols.each >= 24) this.name(g, i, k, a, b, y, middle, faded ? theme.ink : theme[`${LETTER[state]}-on`]);
+        if (row >= 13 && cols.each >= 24) this.name(g, i, k, a, b, y, middle, faded ? theme.ink : theme[`${LETTER[state]}-on`]);
       }
       g.globalAlpha = 1;
       k = end + 1;
@@ -213,32 +212,15 @@ export class Score {
 
   axis(g, now, hideLater) {
     const { theme, columns: cols, label, lane, steps } = this;
-    g.font = `11px ${theme.sans}`;
-    g.textAlign = 'center';
-    const every = Math.max(1, [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024].find((n) => n * cols.each >= 22) || 4096);
-    for (let k = 0; k <= steps; k++) {
-      const x = label + cols.x(k) + cols.width(k) / 2;
-      if (k === now) {
-        const half = (k ? Math.max(20, Math.min(cols.each - 4, 26)) : 16) / 2;
-        g.fillStyle = theme.ink;
-        g.beginPath();
-        g.roundRect(x - half, 1, 2 * half, 16, 4);
-        g.fill();
-        g.fillStyle = theme.panel;
-        g.font = `600 11px ${theme.sans}`;
-        g.fillText(k, x, 9.5);
-        g.font = `11px ${theme.sans}`;
-      } else if (k % every === 0 && Math.abs(k - now) * cols.each > 16) {
-        g.fillStyle = k > lane.last ? theme.line2 : theme.ink2;
-        g.fillText(k, x, 9.5);
-      }
-      if (lane.frames[k]?.revokes && !(hideLater && k > now)) {
-        g.fillStyle = theme.scar;
-        triangle(g, x, 22.7, 3.5, 2.8, 1);
-        g.fill();
-      }
+    numbers(g, cols, label, steps, now, theme, (k) => (k > lane.last ? theme.line2 : theme.ink2));
+    g.fillStyle = theme.scar;
+    for (let k = 1; k <= (hideLater ? now : lane.last); k++) {
+      if (!lane.at(k).revokes) continue;
+      triangle(g, label + cols.x(k) + cols.width(k) / 2, 22.7, 3.5, 2.8, 1);
+      g.fill();
     }
     g.textAlign = 'left';
+    g.font = `11px ${theme.sans}`;
     g.fillStyle = theme.ink2;
     g.fillText('step', 0, 9.5);
   }
@@ -465,7 +447,7 @@ export class Score {
     const inside = x >= this.label && x <= this.label + this.area;
     const i = Math.floor((y - TOP) / this.row);
     return {
-      step: inside ? Math.min(this.lane.last, this.columns.step(x - this.label)) : null,
+      step: inside ? this.columns.step(x - this.label) : null,
       position: i >= 0 && i < this.lane.length ? i : null,
     };
   }
@@ -484,6 +466,35 @@ function triangle(g, x, y, half, height, direction) {
   g.lineTo(x + half, y - direction * height);
   g.lineTo(x, y + direction * height);
   g.closePath();
+}
+
+/** The numbers above the small maps. */
+export function drawAxis(canvas, { width, steps, step, theme }) {
+  const g = sized(canvas, width, 18);
+  numbers(g, columns(width - 4, steps, 1), 0, steps, step, theme, () => theme.ink2);
+}
+
+function numbers(g, cols, left, steps, now, theme, colour) {
+  g.textBaseline = 'middle';
+  g.textAlign = 'center';
+  const every = [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024].find((n) => n * cols.each >= 22) || 4096;
+  for (let k = 0; k <= steps; k++) {
+    const x = left + cols.x(k) + cols.width(k) / 2;
+    if (k === now) {
+      const half = (k || cols.width(0) > 20 ? Math.max(20, Math.min(cols.each - 4, 26)) : 16) / 2;
+      g.fillStyle = theme.ink;
+      g.beginPath();
+      g.roundRect(x - half, 1, 2 * half, 16, 4);
+      g.fill();
+      g.fillStyle = theme.panel;
+      g.font = `600 11px ${theme.sans}`;
+      g.fillText(k, x, 9.5);
+    } else if (k % every === 0 && Math.abs(k - now) * cols.each > 16) {
+      g.font = `11px ${theme.sans}`;
+      g.fillStyle = colour(k);
+      g.fillText(k, x, 9.5);
+    }
+  }
 }
 
 /** The small map of a lane beside others: the same picture without names and lanes. */

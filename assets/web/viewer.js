@@ -39,7 +39,7 @@ import { EVENTS, STATES, badge, h, icon, mark, put, readTheme, rich, setText, tw
 import { Grid } from './grid.js';
 import { Inspector } from './inspector.js';
 import { Mask } from './mask.js';
-import { Score, capacity, columns, drawMap, weightAt } from './score.js';
+import { Score, capacity, columns, drawAxis, drawMap, weightAt } from './score.js';
 import { LETTER, Lane } from './unpack.js';
 
 const SIX = [[1, 'M in x', 'everything in x'], [4, 'M in s', 'unmasked only'], [2, 'C in x', 'unmasked + surer C'], [5, 'C in s', 'the same, not itself'],
@@ -102,9 +102,12 @@ class Viewer {
     this.scoreBox = h('div', { class: 'dv-scorebox' }, this.scoreCanvas);
     this.weightNote = h('div', { class: 'dv-note dv-wnote' });
     this.mapSwitch = this.segment('map', [['states', 'states'], ['weights', 'weights']], 'what the score shows');
-    this.later = h('input', { type: 'checkbox', class: 'dv-check', onchange: () => this.set({ hideLater: this.later.checked }) });
+    this.later = h('input', { type: 'checkbox', class: 'dv-check', 'aria-label': 'hide what comes later', onchange: () => this.set({ hideLater: this.later.checked }) });
+    this.zoomButtons = h('span', { class: 'dv-seg dv-zoom', role: 'group', 'aria-label': 'zoom of the mask' },
+      h('button', { type: 'button', 'aria-label': 'zoom out', onclick: () => this.zoom(-1) }, '−'),
+      h('button', { type: 'button', 'aria-label': 'zoom in', onclick: () => this.zoom(1) }, '+'));
     this.maskCanvas = h('canvas', { class: 'dv-mask', tabindex: 0, role: 'application', 'aria-label': 'attention mask', 'aria-roledescription': 'heatmap' });
-    this.maskBox = h('div', { class: 'dv-maskbox' }, this.maskCanvas, (this.maskMessage = h('p', { class: 'dv-maskmessage', hidden: true })));
+    this.maskBox = h('div', { class: 'dv-maskbox' }, this.maskCanvas, this.zoomButtons, (this.maskMessage = h('p', { class: 'dv-maskmessage', hidden: true })));
     this.maskSub = h('span', { class: 'dv-sub' });
     this.maskNote = h('div', { class: 'dv-note dv-masknote', 'aria-live': 'polite' });
     this.maskLegend = h('div', { class: 'dv-legend dv-masklegend' });
@@ -115,9 +118,6 @@ class Viewer {
     this.reachSwitch = h('span', { class: 'dv-seg', role: 'group', 'aria-label': 'direct or reach' },
       h('button', { type: 'button', onclick: () => this.set({ reach: 0 }) }, 'direct'),
       h('button', { type: 'button', onclick: () => this.set({ reach: this.lane.head.layers }) }, 'reach'));
-    this.zoomButtons = h('span', { class: 'dv-seg dv-zoom', role: 'group', 'aria-label': 'zoom of the mask' },
-      h('button', { type: 'button', 'aria-label': 'zoom out', onclick: () => this.zoom(-1) }, '−'),
-      h('button', { type: 'button', 'aria-label': 'zoom in', onclick: () => this.zoom(1) }, '+'));
     this.six = h('div', { class: 'dv-six' }, SIX.map(([n, who, what]) => h('span', {}, h('i', {}, String(n)), h('b', {}, who), what)));
     this.score = new Score(this.scoreCanvas);
     this.mask = new Mask(this.maskCanvas);
@@ -133,7 +133,7 @@ class Viewer {
         this.scoreBox, this.weightNote),
       inspector: h('section', { class: 'dv-panel dv-p-insp', 'aria-label': 'inspector' }, this.inspector.box),
       mask: h('section', { class: 'dv-panel dv-p-mask', 'aria-label': 'mask' },
-        h('div', { class: 'dv-ph' }, h('h2', {}, 'Mask'), this.maskSub, h('span', { class: 'dv-grow' }), this.zoomButtons, this.orderSwitch, this.reachSwitch),
+        h('div', { class: 'dv-ph' }, h('h2', {}, 'Mask'), this.maskSub, h('span', { class: 'dv-grow' }), this.orderSwitch, this.reachSwitch),
         this.maskBox, h('div', { class: 'dv-maskline' }, this.maskLegend, this.layerRow), this.six, this.maskNote),
     };
     this.body = h('div', { class: 'dv-body' }, this.panels.score, this.panels.inspector, this.panels.mask);
@@ -197,7 +197,7 @@ class Viewer {
     const scrub = (event, select) => {
       const box = this.scoreCanvas.getBoundingClientRect();
       const { step, position } = this.score.hit(event.clientX - box.left, event.clientY - box.top);
-      this.set({ ...(step != null && { step }), ...(select && position != null && { position }) }, true);
+      this.set({ ...(step != null && { step: Math.min(step, this.last) }), ...(select && position != null && { position }) }, true);
     };
     this.scoreCanvas.addEventListener('pointerdown', (event) => {
       this.pause();
@@ -569,7 +569,8 @@ class Viewer {
     this.maps = [];
     this.passes = [];
     if (many) {
-      put(this.tokens, this.lanes.map((lane, n) => {
+      this.axis = h('canvas', { class: 'dv-axis', 'aria-hidden': 'true' });
+      put(this.tokens, h('div', { class: 'dv-lane dv-lanehead' }, h('span', {}, 'decoder'), (this.passText = h('span', {})), h('div', { class: 'dv-mapbox' }, this.axis)), this.lanes.map((lane, n) => {
         const map = h('canvas', { class: 'dv-map', 'aria-hidden': 'true' });
         const pass = h('span', {});
         this.maps.push(map);
@@ -584,7 +585,7 @@ class Viewer {
           scrub(event);
         });
         map.addEventListener('pointermove', (event) => event.buttons && scrub(event));
-        return h('div', { class: 'dv-lane' }, h('button', { type: 'button', class: 'dv-who', onclick: () => this.set({ lane: n }) }, h('b', {}, lane.head.name), h('span', {}, settingsLine(lane.head)), pass),
+        return h('div', { class: 'dv-lane' }, h('button', { type: 'button', class: 'dv-who', onclick: () => this.set({ lane: n }) }, h('b', {}, lane.head.name), h('span', {}, lane.head.rule), h('span', {}, rich(settingsLine(lane.head))), pass),
           this.grids[n].box, h('div', { class: 'dv-mapbox' }, map));
       }));
     } else put(this.tokens, this.grids[0].box);
@@ -616,11 +617,11 @@ class Viewer {
     this.theme = readTheme(this.root);
     const { lane, theme, state } = this;
     this.score.prepare(lane, {
-      width: this.scoreBox.clientWidth, narrow: this.scoreBox.clientWidth < 420, tall: 358, theme, weights: state.map === 'weights', finished: lane.finished && this.lanes.length === 1,
+      width: this.scoreBox.clientWidth, narrow: this.scoreBox.clientWidth < 420, tall: 358, theme, weights: state.map === 'weights', steps: capacity(this.last, this.finished),
     });
     if (this.lanes.length > 1) {
       this.mapWidth = this.maps[0].parentNode.clientWidth;
-      this.mapSteps = capacity(this.last, this.finished);
+      this.mapSteps = this.score.steps;
       this.divergence = this.firstDivergence();
     }
     this.inspectorWidth = this.inspector.box.clientWidth;
@@ -663,6 +664,10 @@ class Viewer {
     const blocks = Math.ceil(this.lane.length / this.lane.head.block);
     setText(this.sub, [`${step ? `after step ${Math.min(step, this.lane.last)}` : 'start'}`, blocks > 1 ? `block ${Math.floor(frame.block[0] / this.lane.head.block) + 1} of ${blocks}` : '',
       `${count[0]} masked`, this.lane.head.states.includes('C') ? `${count[1]} candidate` : '', `${count[2]} unmasked`, given ? `${given} given` : ''].filter(Boolean).join(' · '));
+    if (this.lanes.length > 1) {
+      setText(this.passText, `tokens after pass ${step}${this.divergence && !(state.hideLater && this.divergence > step) ? ` · first difference at pass ${this.divergence}` : ''}`);
+      drawAxis(this.axis, { width: this.mapWidth, steps: this.mapSteps, step, theme: this.theme });
+    }
     this.maps.forEach((map, n) => {
       const lane = this.lanes[n];
       const height = Math.max(40, Math.min(84, lane.length * 5));
@@ -708,7 +713,7 @@ class Viewer {
 
   drawInspector() {
     const { lane, state, theme } = this;
-    this.inspector.draw({ lane, step: state.step, position: state.position, theme, hideLater: state.hideLater, width: this.inspectorWidth, last: capacity(lane.last, lane.finished) });
+    this.inspector.draw({ lane, step: state.step, position: state.position, theme, hideLater: state.hideLater, width: this.inspectorWidth, last: this.score.steps });
     this.drawWeights(lane.at(state.step));
   }
 
@@ -724,7 +729,7 @@ class Viewer {
       mask.show(lane, frame, before, state.order === 'state');
       if (state.reach && frame.reach && !lane.depth(frame)) frame.depth.then(() => this.lane.at(this.state.step) === frame && this.drawMask());
     } else mask.frame = frame;
-    mask.draw({ width: this.maskWidth, selected: state.position, layers: state.reach, theme, message });
+    mask.draw({ width: this.maskWidth, block: Math.min(lane.head.block, lane.length), selected: state.position, layers: state.reach, theme, message });
     const cell = frame.mask && (mask.cell || mask.standard(state.position));
     if (cell) put(this.maskNote, mask.describe(cell).parts);
     else setText(this.maskNote, '');
@@ -793,5 +798,5 @@ function press(box, value) {
 }
 
 function settingsLine(head) {
-  return head.thresholds.map((t) => `${t.name.replace('_', '')} ${t.at}`).join(' · ') || head.title;
+  return head.thresholds.map((t) => `${t.name} ${t.at}`).join(' · ');
 }

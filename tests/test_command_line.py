@@ -1,0 +1,94 @@
+"""The command line, as a user types it: what it prints, what it writes, how it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import dard
+from dard import __main__ as command_line
+from dard.models.scripted import LOS_DIEGO, los_diego
+
+
+@pytest.fixture(autouse=True)
+def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No weights: the command line gets the scripted model unless a test asks for another."""
+    real = command_line.open_model
+
+    def choose(args):
+        return los_diego() if args.model == "embedded" else real(args)
+
+    monkeypatch.setattr(command_line, "open_model", choose)
+
+
+def test_decode_shows_a_line_per_step_and_the_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["decode", LOS_DIEGO, "--tau-c", "0.4", "--why"]) == 0
+    shown = capsys.readouterr().out
+    assert "The city of San Diego is on" in " ".join(shown.split())
+    assert "LosC" in shown and "went back to masked" in shown and "period 2" in shown
+
+
+def test_decode_prints_a_trace_that_loads_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "t.json.gz"
+    assert command_line.main(["decode", LOS_DIEGO, "--decoder", "wino", "--json", "--trace", str(file)]) == 0
+    printed = dard.Trace.from_bytes(capsys.readouterr().out.encode())
+    assert printed == dard.Trace.load(file)
+    assert printed.decoder == "wino"
+
+
+def test_compare_shows_every_decoder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert command_line.main(["compare", LOS_DIEGO, "--set", "standard.steps=1", "--trace", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("dard", "wino", "saber", "standard"))
+    assert "Los Diego" in dard.Trace.load(tmp_path / "standard.json.gz").text
+
+
+def test_compare_json_holds_a_trace_per_decoder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["compare", LOS_DIEGO, "--decoders", "dard,threshold", "--json"]) == 0
+    assert list(json.loads(capsys.readouterr().out)) == ["dard", "threshold"]
+
+
+def test_models_lists_the_registry(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["models", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)[0]["name"] == "embedded"
+
+
+def test_bench_prints_its_ratios(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["bench", "--small", "--repeats", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row["key"] for row in rows] == ["a", "b", "c", "d"]
+    assert all(row["value"] is None or row["value"] > -1 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "COMMAND"),
+        (["nonsense"], "nonsense"),
+        (["decode"], "prompt"),
+        (["decode", "   "], "prompt is empty"),
+        (["decode", LOS_DIEGO, "--tau-c", "1.5"], "tau_c"),
+        (["decode", LOS_DIEGO, "--tau-c", "0.9", "--tau-u", "0.5"], "tau_c must be at most tau_u"),
+        (["decode", LOS_DIEGO, "--lambda", "1"], "lambda_"),
+        (["decode", LOS_DIEGO, "--block-length", "0"], "block_length"),
+        (["decode", LOS_DIEGO, "--decoder", "magic"], "unknown decoder 'magic'"),
+        (["decode", LOS_DIEGO, "--decoder", "wino", "--tau-c", "0.5"], "'tau_c' is not a setting here"),
+        (["decode", LOS_DIEGO, "--model", "no-such-model"], "unknown model 'no-such-model'"),
+        (["decode", "The city", "--gen-length", "0"], "no [MASK] left"),
+        (["decode", "The moon"], "moon"),
+        (["decode", LOS_DIEGO, "--trace", "no/such/folder/t.json"], "cannot be written"),
+        (["compare", LOS_DIEGO, "--decoders", ","], "--decoders is empty"),
+        (["compare", LOS_DIEGO, "--set", "dard"], "DECODER.SETTING=VALUE"),
+        (["compare", LOS_DIEGO, "--decoders", "wino", "--tau-c", "0.5"], "--tau-c"),
+        (["bench", "--repeats", "0"], "--repeats"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert command_line.main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert words in err and err.startswith("dard: ") and err.count("\n") == 1
+    assert out == ""
