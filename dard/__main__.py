@@ -62,6 +62,10 @@ def open_model(args: argparse.Namespace) -> Any:
     return load_model(args.model, device=args.device, dtype=args.dtype)
 
 
+def plain_console() -> Console:
+    return Console(highlight=False)
+
+
 def progress_bar() -> Progress:
     """On standard error, and only there, so that standard output stays clean."""
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
@@ -69,7 +73,7 @@ def progress_bar() -> Progress:
     return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
 
 
-def decode_command(args: argparse.Namespace, console: Console) -> None:
+def decode_command(args: argparse.Namespace) -> None:
     from dard.session import Session
     from dard.terminal import show_trace
 
@@ -84,10 +88,10 @@ def decode_command(args: argparse.Namespace, console: Console) -> None:
     if args.json:
         sys.stdout.write(trace.to_bytes(compress=False).decode() + "\n")
     else:
-        show_trace(console, trace, sentences=args.why)
+        show_trace(plain_console(), trace, sentences=args.why)
 
 
-def compare_command(args: argparse.Namespace, console: Console) -> None:
+def compare_command(args: argparse.Namespace) -> None:
     from dard.decoders import get_decoder
     from dard.session import Session, run_together
     from dard.terminal import show_comparison
@@ -123,7 +127,7 @@ def compare_command(args: argparse.Namespace, console: Console) -> None:
         bodies = {name: json.loads(trace.to_bytes(compress=False)) for name, trace in traces.items()}
         sys.stdout.write(json.dumps(bodies, ensure_ascii=False) + "\n")
     else:
-        show_comparison(console, traces)
+        show_comparison(plain_console(), traces)
 
 
 def own_settings(items: Sequence[str], decoders: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -147,7 +151,7 @@ def save(trace: Any, path: str) -> None:
         raise InputError(f"trace cannot be written to {path!r}: {error.strerror}") from None
 
 
-def models_command(args: argparse.Namespace, console: Console) -> None:
+def models_command(args: argparse.Namespace) -> None:
     from dard.models import CARDS
 
     if args.json:
@@ -159,10 +163,10 @@ def models_command(args: argparse.Namespace, console: Console) -> None:
         table.add_column(heading, overflow="fold")
     for name, card in CARDS.items():
         table.add_row(name, *card.words().values(), card.hub or "part of the project")
-    console.print(table)
+    plain_console().print(table)
 
 
-def bench_command(args: argparse.Namespace, console: Console) -> None:
+def bench_command(args: argparse.Namespace) -> None:
     from dard.bench import run_bench
 
     with progress_bar() as bar:
@@ -175,12 +179,13 @@ def bench_command(args: argparse.Namespace, console: Console) -> None:
         table.add_column(heading, overflow="fold", justify="right" if heading in ("measured", "bar") else "left")
     for row in results["rows"]:
         table.add_row(row["key"], row["what"], row["shown"], row["bar_shown"], "yes" if row["holds"] else "no")
-    console.print(table)
+    plain_console().print(table)
 
 
 def build_parser() -> argparse.ArgumentParser:
     from dard.decoders import DECODERS
     from dard.session import COMPARED
+    from dard.training.cli import add_evaluate_parser, add_train_parser
 
     parser = Parser(
         prog="python -m dard", description="Decode with a diffusion language model, one visible step at a time."
@@ -216,22 +221,23 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--small", action="store_true", help="a model of a second's work, to try the command")
     bench.add_argument("--repeats", type=int, default=7)
     bench.set_defaults(func=bench_command)
+
+    add_train_parser(commands)
+    add_evaluate_parser(commands)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the exit code."""
-    console = Console(highlight=False)
     try:
         args = build_parser().parse_args(argv)
-        args.func(args, console)
+        return args.func(args) or 0
     except InputError as error:
         print(f"dard: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("dard: interrupted", file=sys.stderr)
         return 130
-    return 0
 
 
 if __name__ == "__main__":

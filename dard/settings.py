@@ -38,8 +38,8 @@ class Allowed:
         words = " or ".join(repr(choice) for choice in self.choices)
         if self.kind is not str:
             noun = "a whole number" if self.kind is int else "a number"
-            low = "" if self.low is None else f"{'above' if self.open_low else 'at least'} {self.low:g}"
-            high = "" if self.high is None else f"{'below' if self.open_high else 'at most'} {self.high:g}"
+            low = "" if self.low is None else f"{'above' if self.open_low else 'at least'} {self.low}"
+            high = "" if self.high is None else f"{'below' if self.open_high else 'at most'} {self.high}"
             limits = " and ".join(part for part in (low, high) if part)
             words = " or ".join(part for part in (words, f"{noun} {limits}".strip()) if part)
         return words + (" (or nothing)" if self.optional else "")
@@ -50,7 +50,7 @@ class Allowed:
             return None
         if isinstance(value, str) and value in self.choices:
             return value
-        if self.kind is not str and not isinstance(value, bool):
+        if self.kind is not str and not isinstance(value, bool | bytes):
             try:
                 number = self.kind(value)
                 if math.isfinite(number) and float(number) == float(value) and self._inside(number):

@@ -1,0 +1,64 @@
+"""The README's tables, made from the code. `python -m dard.tables` writes them; a test fails when they drift."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from dard.decoders import DECODERS
+from dard.models import CARDS
+from dard.settings import Allowed, Settings
+
+README = Path(__file__).resolve().parents[1] / "README.md"
+
+
+def table(headings: list[str], rows: list[list[str]]) -> str:
+    """A Markdown table.
+
+    >>> print(table(["a", "b"], [["1", "x | y"]]))
+    | a | b |
+    | --- | --- |
+    | 1 | x \\| y |
+    """
+    cells = [headings, ["---"] * len(headings), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
+
+
+def settings_table() -> str:
+    """Every setting of every decoder; what all decoders know comes first."""
+    common = set(Settings.allowed())
+    rows = [setting_row("all", name, allowed, Settings) for name, allowed in Settings.allowed().items()]
+    for decoder in DECODERS.values():
+        for name, allowed in decoder.Settings.allowed().items():
+            if name not in common:
+                rows.append(setting_row(decoder.name, name, allowed, decoder.Settings))
+    return table(["decoder", "setting", "default", "allowed", "meaning"], rows)
+
+
+def setting_row(decoder: str, name: str, allowed: Allowed, kind: type[Settings]) -> list[str]:
+    default = kind.__dataclass_fields__[name].default
+    shown = "" if default is None else f"{default:.3g}" if isinstance(default, float) else str(default)
+    symbol = f" ({allowed.symbol})" if allowed.symbol else ""
+    return [decoder, f"`{name}`{symbol}", shown, allowed.describe(), allowed.help]
+
+
+def models_table() -> str:
+    rows = [[f"`{name}`", *card.words().values(), card.hub or "part of the project"] for name, card in CARDS.items()]
+    return table(["name", "what", "parameters", "memory", "licence", "from"], rows)
+
+
+TABLES = {"settings": settings_table, "models": models_table}
+
+
+def with_tables(text: str) -> str:
+    """A text whose marked places hold the present tables."""
+    for name, make in TABLES.items():
+        begin, end = f"<!-- {name} -->", f"<!-- end {name} -->"
+        text = re.sub(
+            re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}\n{make()}\n{end}", text, flags=re.S
+        )
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
