@@ -190,7 +190,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser = Parser(
         prog="python -m dard", description="Decode with a diffusion language model, one visible step at a time."
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    commands: Any = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
 
     decode = commands.add_parser("decode", help="decode a prompt or a template with [MASK]s and show every step")
     decode.add_argument("prompt")

@@ -47,8 +47,8 @@ class Session:
         self.decoder = get_decoder(decoder)
         self.settings = make_settings(decoder, settings, model)
         self.record = record
-        self.prompt = prompt if isinstance(prompt, str) else model.decode(list(prompt))
         state = initial_state(model, prompt, self.settings.gen_length, self.settings.block_length)
+        self.prompt = prompt if isinstance(prompt, str) else model.decode(list(prompt))
         if state.finished:
             raise InputError("template has no [MASK] left to fill; put at least one [MASK] into it")
         self._start = self._begin(state)
@@ -229,7 +229,7 @@ class Session:
         return 0.0
 
     def _reliability_of(self, position: int, token: int, confidence: float) -> float:
-        """A token put in by hand ranks by its confidence; its entropy and margin are unknown, so there it ranks last."""
+        """A token put in by hand ranks by its confidence; its entropy and margin are unknown: there it ranks last."""
         if token == self.state.tokens[position]:
             return self.state.reliability[position]
         return -math.inf if getattr(self.settings, "ordering", None) in ("entropy", "margin") else confidence
@@ -309,19 +309,24 @@ def compare(
 
 
 def run_together(sessions: Sequence[Session], on_pass: Callable[[int], None] | None = None) -> None:
-    """Run sessions of one model in lock-step. On a GPU the open ones share each forward pass; on the CPU, where a
-    padded batch costs what its parts cost, they go one after the other. `on_pass` hears how many are still open."""
+    """Run sessions of one model in lock-step to their end. `on_pass` hears after each pass how many took part."""
     while open_sessions := [s for s in sessions if not s.finished]:
-        model = open_sessions[0].model
-        if model.device.type == "cpu":
-            for session in open_sessions:
-                session.step()
-        else:
-            questions = [s.decoder.ask(model, s.settings, s.state) for s in open_sessions]
-            began = time.perf_counter()
-            answers = answer_all(model, questions)
-            share = (time.perf_counter() - began) / len(questions)
-            for s, logits in zip(open_sessions, answers, strict=True):
-                s._append(*finish_step(s.decoder, model, s.settings, s.state, logits, share, s.record))
+        one_pass(open_sessions)
         if on_pass:
             on_pass(len(open_sessions))
+
+
+def one_pass(sessions: Sequence[Session]) -> None:
+    """One more step of every session. On a GPU they share the forward pass; on the CPU, where a padded batch costs
+    what its parts cost, they go one after the other."""
+    model = sessions[0].model
+    if model.device.type == "cpu":
+        for session in sessions:
+            session.step()
+        return
+    questions = [s.decoder.ask(model, s.settings, s.state) for s in sessions]
+    began = time.perf_counter()
+    answers = answer_all(model, questions)
+    share = (time.perf_counter() - began) / len(questions)
+    for s, logits in zip(sessions, answers, strict=True):
+        s._append(*finish_step(s.decoder, model, s.settings, s.state, logits, share, s.record))

@@ -9,6 +9,7 @@ import gradio as gr
 
 from dard.state import InputError
 from visual.service import Studio
+from visual.tabs.compare import build_compare
 from visual.tabs.watch import build_watch
 from visual.web import script, style
 
@@ -19,8 +20,11 @@ def build_page(studio: Studio) -> gr.Blocks:
     """The page of a studio. `launch_options` says how it must be launched."""
     with gr.Blocks(title="DARD Studio", analytics_enabled=False) as page:
         gr.HTML(BRAND, elem_id="brand", js_on_load=None)
-        with gr.Tabs(), gr.Tab("Watch", id="watch"):
-            build_watch(studio)
+        with gr.Tabs():
+            with gr.Tab("Watch", id="watch"):
+                build_watch(studio)
+            with gr.Tab("Compare", id="compare"):
+                build_compare(studio)
         build_api(studio)
     page.queue(max_size=64, default_concurrency_limit=8)
     return page
@@ -31,7 +35,7 @@ def launch_options() -> dict[str, Any]:
 
     They go into `head`, not `css`: Gradio rewrites the latter and loses every shorthand that holds a variable.
     """
-    boot = f"{script('watch.js')}\nwindow.dardStudio = {{ mountWatch }};"
+    boot = f"{script('tabs.js')}\nwindow.dardStudio = tabs;"
     return {
         "head": f"<style>{style('viewer.css', 'page.css')}</style><script>(() => {{\n{boot}\n}})();</script>",
         "run_history": False,

@@ -12,18 +12,19 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dard.decoders import DECODERS, make_settings
+from dard.metrics import measure
+from dard.session import COMPARED, Session, one_pass
 from dard.state import STATE_NAMES, InputError
 from dard.trace import Trace
-from visual.payload import header, life, payload, shown, step_payload
+from visual.payload import header, life, payload, sentence, shown, step_payload
 
 if TYPE_CHECKING:
     from dard.models import Model
-    from dard.session import Session
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 RUNS_KEPT = 200
@@ -61,6 +62,7 @@ class Run:
     key: str
     lanes: list[Lane] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
+    stopping: threading.Event = field(default_factory=threading.Event)
 
     def branches(self) -> list[dict[str, Any]]:
         return [{"id": number, "name": lane.name} for number, lane in enumerate(self.lanes)]
@@ -126,11 +128,75 @@ class Studio:
 
     def stop(self, data: dict[str, Any]) -> dict[str, Any]:
         """Stop a run after the step it is in."""
-        run, number = self._find(data)
-        session = run.lanes[number].session
-        if session is not None:
-            session.cancel()
+        run, _ = self._find(data)
+        run.stopping.set()
+        for lane in run.lanes:
+            if lane.session is not None:
+                lane.session.cancel()
         return {"kind": "stopped", "run": run.key}
+
+    def compare_lanes(self, data: dict[str, Any]) -> dict[str, Any]:
+        """A new run with one lane per decoder, all at their start."""
+        lanes = data.get("lanes")
+        if not isinstance(lanes, list) or not 1 <= len(lanes) <= COMPARED_AT_MOST:
+            raise InputError(f"lanes must be a list of 1 to {COMPARED_AT_MOST} decoders")
+        if not all(isinstance(lane, dict) for lane in lanes):
+            raise InputError("each of the lanes must be an object with a decoder and its settings")
+        asked = pick(data, "prompt", "model")
+        sessions = [self._session({**asked, **pick(lane, "decoder", "settings")}) for lane in lanes]
+        if len({session.state.tokens for session in sessions}) > 1:
+            raise InputError("the decoders' regions differ in length; give all of them the same gen_length")
+        run = self._new_run()
+        run.lanes = [Lane(name, session) for name, session in zip(lane_names(sessions), sessions, strict=True)]
+        return {
+            "kind": "lanes",
+            "run": run.key,
+            "payloads": [{**header(lane.trace, lane.name), "steps": []} for lane in run.lanes],
+        }
+
+    def passes(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Go on with all lanes in lock-step by `steps` passes, or to the end; the last answer holds the table."""
+        run, _ = self._find(data)
+        left = whole(data, "steps", 1, 100_000) if "steps" in data else None
+        if not run.lock.acquire(blocking=False):
+            raise InputError("this run is being computed already; stop it first")
+        run.stopping.clear()
+        try:
+            while not run.stopping.is_set() and left != 0:
+                open_lanes = [
+                    (n, lane) for n, lane in enumerate(run.lanes) if lane.session and not lane.session.finished
+                ]
+                if not open_lanes:
+                    break
+                sessions = [lane.session for _, lane in open_lanes if lane.session]
+                one_pass(sessions)
+                left = None if left is None else left - 1
+                yield {
+                    "kind": "steps",
+                    "run": run.key,
+                    "steps": [
+                        {"lane": n, "step": step_payload(session.trace, session.steps[-1])}
+                        for (n, _), session in zip(open_lanes, sessions, strict=True)
+                    ],
+                    "finished": all(session.finished for session in sessions),
+                }
+            finished = all(lane.session is None or lane.session.finished for lane in run.lanes)
+            yield {"kind": "steps", "run": run.key, "steps": [], "finished": finished, "table": self._table(run)}
+        finally:
+            run.lock.release()
+
+    def _table(self, run: Run) -> list[dict[str, Any]]:
+        """What each decoder needed. Results are compared with decoding one token per step, made for this."""
+        first = run.lanes[0].session
+        assert first is not None
+        common = {"gen_length": first.settings.gen_length, "block_length": first.settings.block_length}
+        reference = Session(first.model, first.prompt, "standard", record=False, **common).run()
+        rows = []
+        for lane in run.lanes:
+            trace = lane.trace
+            numbers = asdict(measure(trace, reference))
+            rows.append({"name": lane.name, **numbers, "ended_by": trace.ended_by, "text": sentence(trace.text)})
+        return rows
 
     def branch(self, data: dict[str, Any]) -> dict[str, Any]:
         """A new branch in which a position was edited after a step."""
@@ -194,6 +260,11 @@ class Studio:
                 lambda: pictures.mask_svg(trace, step, order, theme).encode(),
             ),
             "score": ("score.svg", "image/svg+xml", lambda: pictures.score_svg(trace, theme).encode()),
+            "lanes": (
+                "comparison.html",
+                "text/html",
+                lambda: replay_html({n.name: n.trace for n in run.lanes}).encode(),
+            ),
         }
         name, media, make = makers[choice(data, "kind", tuple(makers), "trace")]
         return f"dard-{trace.decoder}-{name}", media, make()
@@ -241,8 +312,6 @@ class Studio:
     # How it is done.
 
     def _session(self, data: dict[str, Any]) -> Session:
-        from dard.session import Session
-
         prompt = text(data, "prompt", PROMPT_AT_MOST)
         decoder = text(data, "decoder", 40, "dard")
         settings = data.get("settings") or {}
@@ -288,6 +357,22 @@ class Studio:
         }
 
 
+def lane_names(sessions: list[Session]) -> list[str]:
+    """A name per session: its decoder, and what sets it apart where a decoder comes twice."""
+    names: list[str] = []
+    for session in sessions:
+        twins = [other for other in sessions if other.decoder is session.decoder]
+        own = session.settings.as_dict()
+        differs = [k for k in own if any(other.settings.as_dict()[k] != own[k] for other in twins)]
+        name = " ".join([session.decoder.title, *(f"{k.strip('_')} {own[k]}" for k in differs)])
+        names.append(name if name not in names else f"{name} ({len(names) + 1})")
+    return names
+
+
+def pick(data: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: data[name] for name in names if name in data}
+
+
 def page_config(studio: Studio) -> dict[str, Any]:
     """What the page is built from: the settings of every decoder, the models and the gallery."""
     return {
@@ -302,7 +387,13 @@ def page_config(studio: Studio) -> dict[str, Any]:
         ],
         "presets": PRESETS,
         "gallery": gallery(),
-        "limits": {"prompt": PROMPT_AT_MOST, "region": REGION_AT_MOST},
+        "compared": list(COMPARED),
+        "limits": {
+            "prompt": PROMPT_AT_MOST,
+            "region": REGION_AT_MOST,
+            "compared": COMPARED_AT_MOST,
+            "upload": UPLOAD_AT_MOST,
+        },
     }
 
 

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from dard.state import InputError
 from dard.trace import Trace
-from visual.canvas import Box, Canvas, Point
-from visual.drawing import (
-    MASK_LEFT, MASK_TOP, MaskPlan, Score, check_order, label, mask_legend, no_mask, row_height,
-)  # fmt: skip
-from visual.moments import check_size, check_step, clean, cut, decoder_name, moments, settings_words
+from visual.drawing.canvas import Box, Canvas, Point
+from visual.drawing.mask import MASK_LEFT, MASK_TOP, MaskPlan, check_order, mask_legend, no_mask
+from visual.drawing.moments import check_size, check_step, clean, cut, decoder_name, moments, settings_words
+from visual.drawing.score import Score, label, row_height
 from visual.palette import Palette, get_palette
 
 MOST_BYTES = 6_000_000

@@ -98,7 +98,9 @@ export class Inspector {
     const state = LETTER[frame.states[position]];
     const fixed = !!lane.fixed[position];
     const moved = this.frame !== frame || this.position !== position || this.lane !== lane;
-    Object.assign(this, { lane, frame, position });
+    Object.assign(this, { lane, frame, position, width });
+    this.strips(before, width, theme);
+    this.lifeLine(step, width, theme, hideLater, last);
     this.badge.dataset.s = state;
     this.badge.hidden = fixed;
     const ghost = state === 'M' && frame.revoked[position] ? lane.word(frame.ghost[position]) : null;
@@ -114,8 +116,8 @@ export class Inspector {
     setText(this.place, `position ${position}`);
     this.sentence(slice, frame, position, fixed);
     this.predictions(slice, frame, position, state, fixed);
-    this.strips(before, slice, width, theme);
-    this.lifeLine(step, width, theme, hideLater, last);
+    this.contextWords();
+    this.line.setAttribute('aria-label', `life line of position ${position}: ${STATES[state]} at step ${frame.index}, confidence ${(frame.confidence[position] / 1000).toFixed(2)}`);
     if (this.form) this.refill(frame, position, state, fixed, moved);
   }
 
@@ -181,14 +183,12 @@ export class Inspector {
   }
 
   /** Which tokens the two queries of this position saw; filled: the token, dashed: only its mask. */
-  strips(before, slice, width, theme) {
+  strips(before, width, theme) {
     const { lane, frame, position } = this;
     const g = sized(this.context, width, 44);
     const cell = (width - LABEL) / lane.length;
     const inner = cell > 5 ? cell - 2 : cell;
-    const shadow = lane.head.shadow;
     const run = frame.index > 0;
-    setText(this.contextNote, !run ? 'no pass yet' : !frame.mask ? (shadow && frame.index ? 'no shadow in this pass: all visible' : 'everything is visible') : 'filled: sees the token · dashed: its mask');
     g.textBaseline = 'middle';
     (frame.mask ? ['x', 's'] : ['x']).forEach((path, r) => {
       const y = r * 22 + 2;
@@ -237,6 +237,12 @@ export class Inspector {
         }
       }
     });
+  }
+
+  contextWords() {
+    const { frame, lane } = this;
+    setText(this.contextNote, !frame.index ? 'no pass yet' : frame.mask ? 'filled: sees the token · dashed: its mask'
+      : lane.head.shadow ? 'no shadow in this pass: all visible' : 'everything is visible');
   }
 
   /** Confidence over the steps, on bands of the states it means. */
@@ -288,8 +294,6 @@ export class Inspector {
       g.font = `${k === now ? '700 ' : ''}10px ${theme.sans}`;
       g.fillText(String(k), x(k), bottom + 8);
     }
-    const frame = lane.at(step);
-    this.line.setAttribute('aria-label', `life line of position ${position}: ${STATES[LETTER[frame.states[position]]]} at step ${now}, confidence ${(frame.confidence[position] / 1000).toFixed(2)}`);
   }
 
   points(g, now, until, x, y, theme, last) {
@@ -363,7 +367,7 @@ export class Inspector {
       } else if (revoked) {
         const text = short(frame.ghost[position]);
         const wide = g.measureText(text).width;
-        const from = px + 9 + wide > this.line.clientWidth ? px - 9 - wide : px + 9;
+        const from = px + 9 + wide > this.width ? px - 9 - wide : px + 9;
         write(text, from, py, 'left', theme['demoted-t']);
         g.strokeStyle = theme['demoted-t'];
         g.lineWidth = 1.2;

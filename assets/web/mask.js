@@ -68,7 +68,7 @@ export class Mask {
   }
 
   /** Draws. `layers` is 0 for the mask itself, or how many layers deep the reach goes. */
-  draw({ width, block, selected, layers, theme, message }) {
+  draw({ width, block, selected, layers, theme }) {
     const fit = (count) => {
       const each = (width - LEFT - 6) / count;
       return count * (each >= 2 ? Math.floor(each) : each);
@@ -76,7 +76,7 @@ export class Mask {
     const area = fit(2 * block); // the same for all blocks, whatever their length
     const g = sized(this.canvas, width, UPPER + area + 4);
     g.textBaseline = 'middle';
-    if (message || !this.frame.mask) {
+    if (!this.frame.mask) {
       g.fillStyle = theme.sunk;
       g.fillRect(LEFT, UPPER, area, area);
       this.each = 0;
@@ -183,17 +183,28 @@ export class Mask {
     const out = new Int32Array(this.image.data.buffer);
     const stride = Lane.stride(frame);
     const mask = frame.mask;
-    let n = 0;
+    const shown = new Int32Array(count).fill(-1);
+    at.forEach((k, c) => (shown[k] = c));
+    let above = -1;
     for (let r = 0; r < rows; r++) {
       const row = this.source(top + r);
       const base = row * stride;
       const deep = row * count;
-      for (let c = 0; c < columns; c++, n++) {
-        const k = at[c];
-        if (mask[base + (k >> 3)] & (128 >> (k & 7))) out[n] = colour[c];
-        else if (depth && depth[deep + k] && depth[deep + k] <= layers) out[n] = reached;
-        else out[n] = empty;
+      const line = r * columns;
+      const paint = (k, c) => {
+        if (mask[base + (k >> 3)] & (128 >> (k & 7))) out[line + c] = colour[c];
+        else out[line + c] = depth && depth[deep + k] && depth[deep + k] <= layers ? reached : empty;
+      };
+      if (above < 0 || depth) for (let c = 0; c < columns; c++) paint(at[c], c);
+      else {
+        // Neighbouring rows see nearly the same: copy the row above, then repaint the bytes in which they differ.
+        out.copyWithin(line, line - columns, line);
+        for (let byte = 0; byte < stride; byte++) {
+          if (mask[base + byte] === mask[above + byte]) continue;
+          for (let k = 8 * byte; k < Math.min(count, 8 * byte + 8); k++) if (shown[k] >= 0) paint(k, shown[k]);
+        }
       }
+      above = base;
     }
     context.putImageData(this.image, 0, 0);
     g.imageSmoothingEnabled = this.each < 1;

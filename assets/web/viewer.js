@@ -22,7 +22,7 @@
 //   requestBranch({lane, step, position, token, state})   token: id chosen from the top 5, text that was typed, or null (unchanged);
 //                                       state: 'M' | 'C' | 'U'
 //   fetchLife(position, lane)           -> Promise of visual.payload.life(trace, position); only called when lives do not come along
-//   onChange(state)                     step, selection or a setting changed, for the address bar
+//   onChange(state)                     step, selection or a setting changed, for the address bar; called when it comes to rest
 //   requestExport(kind)                 kind is one of options.exports' keys
 //   switchBranch(id), compareBranches(a, b)
 //
@@ -62,6 +62,7 @@ class Viewer {
     this.busy = null;
     this.waiting = false;
     this.work = Promise.resolve();
+    this.pending = 0;
     this.build();
     this.listen();
     active = this;
@@ -277,21 +278,25 @@ class Viewer {
       this.grids[lane].grow();
       if (follow) this.state.step = this.last;
       this.layout();
-      this.changed();
+      this.changed(300);
     });
   }
 
+  /** One after the other: unpacking takes a moment, and what is called after a load must find it done. */
   queue(job) {
-    this.work = this.work.then(job, job);
-    return this.work;
+    this.pending += 1;
+    const done = () => (this.pending -= 1);
+    const result = this.work.then(job);
+    this.work = result.then(done, done);
+    return result;
   }
 
   setStep(step) {
-    this.set({ step });
+    this.setState({ step });
   }
 
   select(position, lane = this.state.lane) {
-    this.set({ position, lane });
+    this.setState({ position, lane });
   }
 
   getState() {
@@ -299,7 +304,8 @@ class Viewer {
   }
 
   setState(state) {
-    this.set(state);
+    if (this.pending) this.queue(() => this.set(state));
+    else this.set(state);
   }
 
   setBusy(text) {
@@ -332,6 +338,8 @@ class Viewer {
 
   destroy() {
     this.pause();
+    clearTimeout(this.telling);
+    clearTimeout(this.needing);
     document.removeEventListener('keydown', this.onKey);
     this.resizer.disconnect();
     this.themer.disconnect();
@@ -384,11 +392,15 @@ class Viewer {
     this.changed();
   }
 
-  /** Draws what is to be seen, fetches what is missing, and tells the host. */
-  changed() {
+  /** Draws what is to be seen, fetches what is missing (in a live run when it rests), and tells the host. */
+  changed(patience = 0) {
     this.draw();
-    this.needLife();
-    this.host.onChange?.(this.getState());
+    clearTimeout(this.needing);
+    if (patience) this.needing = setTimeout(() => this.needLife(), patience);
+    else this.needLife();
+    if (!this.host.onChange) return;
+    clearTimeout(this.telling); // an address bar that follows every step of a scrub would cost more than the drawing
+    this.telling = setTimeout(() => this.host.onChange(this.getState()), 150);
   }
 
   needLife() {
@@ -637,12 +649,16 @@ class Viewer {
     this.controls();
   }
 
+  /** Canvases first: to set a font on one asks for clean styles, and every change of a node before that would be paid for at once. */
   draw() {
     if (!this.drawnWidth) return;
-    this.drawGrids();
-    this.drawScore();
+    this.score.draw(this.state.step, this.state.position, this.state.hideLater);
+    this.drawMaps();
+    this.paintMask();
     this.drawInspector();
-    this.drawMask();
+    this.describeMask();
+    this.drawGrids();
+    this.describeScore();
     this.say();
     this.controls();
   }
@@ -653,41 +669,43 @@ class Viewer {
     this.grids.forEach((grid, n) => {
       const frame = grid.lane.at(step);
       const mine = n === state.lane;
-      const path = mine && frame.mask ? (frame.index && grid.lane.frames[frame.index - 1].states[state.position] === 0 ? 'x' : 's') : null;
+      const path = mine && frame.mask ? (grid.lane.frames[frame.index - 1].states[state.position] === 0 ? 'x' : 's') : null;
       const other = n && grid.lane.length === this.lanes[0].length ? this.lanes[0].at(step) : null;
       grid.draw(frame, mine ? state.position : -1, this.lanes.length > 1 ? (mine ? -1 : this.hovered >= 0 ? this.hovered : state.position) : -1, path, other);
     });
-    const frame = this.lane.at(step);
+    const { lane } = this;
+    const frame = lane.at(step);
     const count = [0, 0, 0];
-    for (const i of this.lane.free) count[frame.states[i]]++;
-    const given = this.lane.length - this.lane.free.length;
-    const blocks = Math.ceil(this.lane.length / this.lane.head.block);
-    setText(this.sub, [`${step ? `after step ${Math.min(step, this.lane.last)}` : 'start'}`, blocks > 1 ? `block ${Math.floor(frame.block[0] / this.lane.head.block) + 1} of ${blocks}` : '',
-      `${count[0]} masked`, this.lane.head.states.includes('C') ? `${count[1]} candidate` : '', `${count[2]} unmasked`, given ? `${given} given` : ''].filter(Boolean).join(' · '));
-    if (this.lanes.length > 1) {
-      setText(this.passText, `tokens after pass ${step}${this.divergence && !(state.hideLater && this.divergence > step) ? ` · first difference at pass ${this.divergence}` : ''}`);
-      drawAxis(this.axis, { width: this.mapWidth, steps: this.mapSteps, step, theme: this.theme });
-    }
-    this.maps.forEach((map, n) => {
-      const lane = this.lanes[n];
-      const height = Math.max(40, Math.min(84, lane.length * 5));
-      drawMap(map, lane, { width: this.mapWidth, height, steps: this.mapSteps, step, theme: this.theme, hideLater: state.hideLater, divergence: this.divergence });
-      const done = lane.finished && step >= lane.last;
-      setText(this.passes[n], done ? `finished after ${lane.last} passes` : `pass ${Math.min(step, lane.last)}${lane.finished ? ` of ${state.hideLater ? '…' : lane.last}` : ''}`);
-      map.closest('.dv-lane').classList.toggle('dv-current', n === state.lane);
+    for (const i of lane.free) count[frame.states[i]]++;
+    const given = lane.length - lane.free.length;
+    const blocks = Math.ceil(lane.length / lane.head.block);
+    setText(this.sub, [step ? `after step ${frame.index}` : 'start', blocks > 1 ? `block ${Math.floor(frame.block[0] / lane.head.block) + 1} of ${blocks}` : '',
+      `${count[0]} masked`, lane.head.states.includes('C') ? `${count[1]} candidate` : '', `${count[2]} unmasked`, given ? `${given} given` : ''].filter(Boolean).join(' · '));
+    if (this.lanes.length < 2) return;
+    setText(this.passText, `tokens after pass ${step}${this.divergence && !(state.hideLater && this.divergence > step) ? ` · first difference at pass ${this.divergence}` : ''}`);
+    this.lanes.forEach((other, n) => {
+      const done = other.finished && step >= other.last;
+      setText(this.passes[n], done ? `finished after ${other.last} passes` : `pass ${Math.min(step, other.last)}${other.finished ? ` of ${state.hideLater ? '…' : other.last}` : ''}`);
+      this.maps[n].closest('.dv-lane').classList.toggle('dv-current', n === state.lane);
     });
   }
 
-  drawScore() {
-    const { lane, state } = this;
-    const frame = lane.at(state.step);
-    this.score.draw(state.step, state.position, state.hideLater);
+  drawMaps() {
+    if (this.lanes.length < 2) return;
+    const { theme, state, divergence } = this;
+    const common = { width: this.mapWidth, steps: this.mapSteps, step: state.step, theme, hideLater: state.hideLater, divergence };
+    drawAxis(this.axis, common);
+    this.maps.forEach((map, n) => drawMap(map, this.lanes[n], { ...common, height: Math.max(40, Math.min(84, this.lanes[n].length * 5)) }));
+  }
+
+  describeScore() {
+    const { state } = this;
     const canvas = this.scoreCanvas;
+    const frame = this.lane.at(state.step);
     canvas.setAttribute('aria-valuenow', state.step);
     canvas.setAttribute('aria-valuemax', this.last);
     canvas.setAttribute('aria-valuetext', frame.index ? frame.say : 'start');
     if (this.later.checked !== state.hideLater) this.later.checked = state.hideLater;
-    this.drawWeights(frame);
   }
 
   /** w of the selected row, written out with its own numbers; otherwise the step's sentence about the weights. */
@@ -696,15 +714,20 @@ class Viewer {
     const words = lane.head.weights;
     const note = this.weightNote;
     if (!words) {
+      note.dataset.key = '';
       setText(note, lane.head.shadow ? `${lane.head.title} makes one prediction per position and mixes nothing: there are no weights.` : lane.head.no_shadow);
       return;
     }
     const numbers = frame.life[state.position]?.w;
     const sentence = words.notes[frame.note] || '';
     if (!numbers || words.fixed != null || weightAt(frame, state.position) == null) {
+      note.dataset.key = '';
       setText(note, `w = (P + p₀) / (P + D + p₀). ${sentence}`);
       return;
     }
+    const key = `${state.position}/${numbers}/${frame.note}`;
+    if (note.dataset.key === key) return;
+    note.dataset.key = key;
     const [P, D, w] = numbers;
     const green = () => h('b', { class: 'dv-good' }, two(P));
     put(note, h('b', {}, `w at ${state.position} `), '= (P + p₀) / (P + D + p₀) = (', green(), ` + ${two(words.p0)}) / (`, green(), ' + ', h('b', { class: 'dv-warn' }, two(D)),
@@ -718,18 +741,28 @@ class Viewer {
   }
 
   drawMask() {
+    this.paintMask();
+    this.describeMask();
+  }
+
+  paintMask() {
     const { lane, state, theme, mask } = this;
     const frame = lane.at(state.step);
-    const before = lane.frames[Math.max(0, frame.index - 1)];
-    const message = !lane.head.shadow ? lane.head.no_shadow : !frame.index ? 'No forward pass has run yet; the first one will have a mask.'
-      : !frame.mask ? (frame.block[1] - frame.block[0] > 512 ? 'The mask of a block this long is too large to draw.' : 'This pass had no shadow: it only commits what is left, with everything in view.') : null;
-    this.maskMessage.hidden = !message;
-    if (message) setText(this.maskMessage, message);
     if (frame.mask) {
-      mask.show(lane, frame, before, state.order === 'state');
+      mask.show(lane, frame, lane.frames[frame.index - 1], state.order === 'state');
       if (state.reach && frame.reach && !lane.depth(frame)) frame.depth.then(() => this.lane.at(this.state.step) === frame && this.drawMask());
     } else mask.frame = frame;
-    mask.draw({ width: this.maskWidth, block: Math.min(lane.head.block, lane.length), selected: state.position, layers: state.reach, theme, message });
+    mask.draw({ width: this.maskWidth, block: Math.min(lane.head.block, lane.length), selected: state.position, layers: state.reach, theme });
+  }
+
+  describeMask() {
+    const { lane, state, mask } = this;
+    const frame = lane.at(state.step);
+    this.maskMessage.hidden = !!frame.mask;
+    if (!frame.mask) {
+      setText(this.maskMessage, !lane.head.shadow ? lane.head.no_shadow : !frame.index ? 'No forward pass has run yet; the first one will have a mask.'
+        : frame.block[1] - frame.block[0] > 512 ? 'The mask of a block this long is too large to draw.' : 'This pass had no shadow: it only commits what is left, with everything in view.');
+    }
     const cell = frame.mask && (mask.cell || mask.standard(state.position));
     if (cell) put(this.maskNote, mask.describe(cell).parts);
     else setText(this.maskNote, '');

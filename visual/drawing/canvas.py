@@ -1,41 +1,28 @@
 """A sheet to draw on, in logical pixels, and the shapes of the visual language (badges, marks, scars).
 
-`Canvas` says which strokes there are; `Raster` makes them with Pillow, `visual.vector.Vector` as SVG. A picture drawn on
-one looks the same on the other. Fonts are whatever the machine has; Pillow's embedded font is always there, and a
-character that no font has is spelled or shown as an empty box.
+`Canvas` says which strokes there are; `Raster` makes them with Pillow, `visual.vector.Vector` as SVG. A picture drawn
+on one looks the same on the other.
 """
 
 from __future__ import annotations
 
 import io
-import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from dard.state import InputError
+from visual.drawing.fonts import runs, stamp, stretch
 from visual.palette import Palette, rgb
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # x, y, width, height
 MOST_PIXELS = 24_000_000
 SMOOTH = 2  # shapes are drawn so many times larger, then averaged
-
-SANS = ("LiberationSans-Regular.ttf", "Arial.ttf", "arial.ttf", "DejaVuSans.ttf", "NotoSans-Regular.ttf")
-SANS_BOLD = ("LiberationSans-Bold.ttf", "Arial Bold.ttf", "arialbd.ttf", "DejaVuSans-Bold.ttf", "NotoSans-Bold.ttf")
-MONO = ("LiberationMono-Regular.ttf", "Menlo.ttc", "consola.ttf", "DejaVuSansMono.ttf", "NotoSansMono-Regular.ttf")
-MONO_BOLD = ("LiberationMono-Bold.ttf", "consolab.ttf", "DejaVuSansMono-Bold.ttf", "NotoSansMono-Bold.ttf")
-OTHER_SCRIPTS = (
-    "DejaVuSans.ttf", "NotoSansCJK-Regular.ttc", "wqy-zenhei.ttc", "PingFang.ttc", "msyh.ttc", "NotoEmoji-Regular.ttf",
-)  # fmt: skip
-SPELLED = {
-    "τ": "tau", "λ": "lambda", "γ": "gamma", "μ": "mu", "₀": "0", "×": "x", "·": ".", "…": "...", "–": "-", "—": "-",
-    "↵": "\\n", "␣": "_", "→": "->", "≤": "<=", "≥": ">=", "▁": "_", "Ġ": "_",
-}  # fmt: skip
 
 
 class Canvas(ABC):
@@ -190,8 +177,8 @@ class Raster(Canvas):
         self.size = (round(width * scale), round(height * scale))
         if self.size[0] * self.size[1] > MOST_PIXELS:
             raise InputError(
-                f"the picture would be {self.size[0]} × {self.size[1]} pixels; at most {MOST_PIXELS // 1_000_000} million "
-                "pixels are drawn, so choose a smaller scale or width"
+                f"the picture would be {self.size[0]} × {self.size[1]} pixels; at most "
+                f"{MOST_PIXELS // 1_000_000} million pixels are drawn, so choose a smaller scale or width"
             )
         self.k = scale * SMOOTH
         self.image = Image.new("RGB", (self.size[0] * SMOOTH, self.size[1] * SMOOTH), background)
@@ -249,7 +236,7 @@ class Raster(Canvas):
     def line(
         self, points: Sequence[Point], colour: str, width: float = 1, dash: tuple[float, float] | None = None
     ) -> None:
-        for (x0, y0), (x1, y1) in dashes(points, dash) if dash else zip(points, points[1:], strict=False):
+        for (x0, y0), (x1, y1) in dashes(points, dash) if dash else pairwise(points):
             if x0 == x1 or y0 == y1:
                 half = width / 2
                 left, top = min(x0, x1) - half * (x0 == x1), min(y0, y1) - half * (y0 == y1)
@@ -284,33 +271,26 @@ class Raster(Canvas):
         halo: str | None = None,
         up: bool = False,
     ) -> None:
-        if up:
-            self._text_up(x, y, text, size, colour, bold)
+        if not text:
             return
-        width = self.measure(text, size, bold, mono) if anchor != "l" else 0
-        pen = (x - width * {"l": 0, "m": 0.5, "r": 1}[anchor]) * self.k
-        base = (y + 0.355 * size) * self.k
-        stroke = round(1.4 * self.k) if halo else 0
-        for font, part in runs(text, round(size * self.k), bold, mono):
-            at = (round(pen), round(base))
-            if halo:
-                self.draw.text(at, part, halo, font, "ls", stroke_width=stroke, stroke_fill=halo)
-            self.draw.text(at, part, colour, font, "ls")
-            pen += font.getlength(part)
-
-    def _text_up(self, x: float, y: float, text: str, size: float, colour: str, bold: bool) -> None:
-        width, height = self.measure(text, size, bold), size * 1.4
-        layer = Raster.__new__(Raster)
-        layer.k = self.k
-        layer.image = Image.new("L", (round(width * self.k) + 2, round(height * self.k)), 0)
-        layer.draw = ImageDraw.Draw(layer.image)
-        layer.text(0, height / 2, text, size, "#FFFFFF", bold)
-        turned = layer.image.transpose(Image.Transpose.ROTATE_90)
-        corner = (round(x * self.k - turned.width / 2), round(y * self.k - turned.height / 2))
-        self.image.paste(Image.new("RGB", turned.size, colour), corner, turned)
+        pixels = max(1, round(size * self.k))
+        wide, letters = stamp(text, pixels, bold, mono)
+        shift = wide * {"l": 0, "m": 0.5, "r": 1}[anchor]
+        if up:
+            turned = letters.transpose(Image.Transpose.ROTATE_90)
+            corner = (round(x * self.k) - turned.width // 2, round(y * self.k + shift) - turned.height + pixels // 2)
+            self.image.paste(rgb(colour), corner, turned)
+            return
+        left, base = round(x * self.k - shift), round((y + 0.355 * size) * self.k)
+        if halo:
+            pen, stroke = float(left), round(1.4 * self.k)
+            for font, part in runs(text, pixels, bold, mono):
+                self.draw.text((round(pen), base), part, halo, font, "ls", stroke_width=stroke, stroke_fill=halo)
+                pen += font.getlength(part)
+        self.image.paste(rgb(colour), (left - pixels // 2, base - pixels * 5 // 4), letters)
 
     def measure(self, text: str, size: float, bold: bool = False, mono: bool = False) -> float:
-        return sum(font.getlength(part) for font, part in runs(text, round(size * self.k), bold, mono)) / self.k
+        return stretch(text, max(1, round(size * self.k)), bold, mono) / self.k
 
     def cells(
         self, x: float, y: float, size: float, seen: NDArray[np.bool_], colours: Sequence[str], blocked: str
@@ -325,72 +305,10 @@ class Raster(Canvas):
 def dashes(points: Sequence[Point], dash: tuple[float, float]) -> Iterator[tuple[Point, Point]]:
     """A line cut into dashes."""
     on, off = dash
-    for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(points):
         length = float(np.hypot(x1 - x0, y1 - y0))
         at = 0.0
         while at < length:
             a, b = at / length, min(1.0, (at + on) / length)
             yield (x0 + (x1 - x0) * a, y0 + (y1 - y0) * a), (x0 + (x1 - x0) * b, y0 + (y1 - y0) * b)
             at += on + off
-
-
-# Fonts. Sizes are device pixels.
-
-
-def load_font(name: str, size: int) -> ImageFont.FreeTypeFont | None:
-    try:
-        return ImageFont.truetype(name, size, layout_engine=ImageFont.Layout.BASIC)
-    except OSError:
-        return None
-
-
-@lru_cache(maxsize=8)
-def chain(bold: bool, mono: bool) -> tuple[str, ...]:
-    """The fonts of this machine to look for a character in, best first; "" is Pillow's embedded one."""
-    first = (MONO_BOLD if bold else MONO) if mono else (SANS_BOLD if bold else SANS)
-    found = next(([name] for name in first if load_font(name, 12)), [])
-    return (*found, *(name for name in OTHER_SCRIPTS if name not in found and load_font(name, 12)), "")
-
-
-@lru_cache(maxsize=400)
-def font_at(name: str, size: int) -> ImageFont.FreeTypeFont:
-    font = load_font(name, size) if name else None
-    return font or ImageFont.load_default(size)  # type: ignore[return-value]
-
-
-@lru_cache(maxsize=20_000)
-def has(name: str, character: str) -> bool:
-    """Whether a font has a character: it then draws something else than for a code that is none."""
-    font = font_at(name, 24)
-    drawn, missing = font.getmask(character), font.getmask("\ufffe")
-    return drawn.size != missing.size or bytes(drawn) != bytes(missing)
-
-
-@lru_cache(maxsize=20_000)
-def home(character: str, bold: bool, mono: bool) -> tuple[str, str]:
-    """The font to draw a character with, and what to draw in its place if there is none."""
-    fonts = chain(bold, mono)
-    if character == " ":
-        return fonts[0], character
-    for name in fonts:
-        if has(name, character):
-            return name, character
-    if character in SPELLED:
-        return fonts[0], SPELLED[character]
-    plain = unicodedata.normalize("NFKD", character)[0]
-    if plain != character and any(has(name, plain) for name in fonts):
-        return home(plain, bold, mono)
-    return fonts[0], "" if unicodedata.combining(character) else character
-
-
-@lru_cache(maxsize=5_000)
-def runs(text: str, size: int, bold: bool, mono: bool) -> tuple[tuple[ImageFont.FreeTypeFont, str], ...]:
-    """A text cut into pieces that each have one font."""
-    parts: list[list[str]] = []
-    for character in text[:4000]:
-        name, shown = home(character, bold, mono)
-        if parts and parts[-1][0] == name:
-            parts[-1][1] += shown
-        else:
-            parts.append([name, shown])
-    return tuple((font_at(name, max(1, size)), part) for name, part in parts)

@@ -1,0 +1,108 @@
+// What the tabs with a prompt have in common: the prompt row, the gallery, the message box, the theme, files, and one
+// question to the server at a time. Text from anywhere goes in as text nodes.
+//
+// bridge.ask(request, onReply) queues work on the model and streams answers, ending with {kind: 'end'};
+// bridge.call(name, request) asks for something quick and resolves to the answer.
+// Both answer {kind: 'error', text} for bad input, and what is on screen stays.
+
+import { h, put, setText } from './dom.js';
+
+export function createShell(root, bridge, config, { label, onDecode, onCase, tools = [], aside = [] }) {
+  let busy = false;
+  let viewer = null;
+
+  const prompt = h('input', { class: 'dw-prompt', 'aria-label': 'Prompt', spellcheck: 'false', autocomplete: 'off', maxlength: config.limits.prompt });
+  const alertText = h('span', {});
+  const alertBox = h('div', { class: 'dw-alert', role: 'alert', hidden: true }, alertText,
+    h('button', { class: 'dv-btn', type: 'button', onclick: () => say(null) }, 'Dismiss'));
+  const chips = config.gallery.map((item) => h('button', { class: 'dv-chip', type: 'button', 'aria-pressed': 'false', title: item.look, onclick: () => onCase(item) }, item.name));
+  const look = h('p', { class: 'dw-look', hidden: true });
+  const theme = h('button', { class: 'dv-btn', type: 'button', onclick: () => setTheme(!isDark()) });
+  const viewerBox = h('div', { class: 'dw-viewer' });
+
+  root.classList.add('dv', 'dw');
+  put(root,
+    h('div', { class: 'dw-tools' }, tools, theme),
+    h('form', { class: 'dw-row', onsubmit: (event) => { event.preventDefault(); onDecode(); } }, prompt,
+      h('button', { class: 'dv-btn dv-primary', type: 'submit' }, label)),
+    h('div', { class: 'dw-row dw-meta' },
+      h('div', { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' }, h('span', { class: 'dw-try' }, 'Try'), chips), aside, alertBox),
+    look, viewerBox);
+
+  function say(message) {
+    alertBox.hidden = !message;
+    setText(alertText, message || '');
+  }
+
+  function receive(reply, onReply) {
+    if (!reply || reply.kind === 'error') say(reply ? reply.text : 'The server did not answer; try again.');
+    else onReply(reply);
+  }
+
+  function ask(action, request, onReply, onEnd) {
+    if (busy) return;
+    busy = true;
+    say(null);
+    root.classList.add('dw-busy');
+    const slow = setTimeout(() => viewer?.setBusy('Waiting for the model …'), 400);
+    bridge.ask({ action, ...request }, (reply) => {
+      clearTimeout(slow);
+      if (reply.kind !== 'end') return receive(reply, onReply);
+      busy = false;
+      root.classList.remove('dw-busy');
+      viewer?.setBusy(null);
+      onEnd?.();
+    });
+  }
+
+  /** Marks the gallery case that is on screen, or none. */
+  function showCase(item) {
+    for (const chip of chips) chip.setAttribute('aria-pressed', String(chip.textContent === item?.name));
+    setText(look, item?.look || '');
+    look.hidden = !item?.look;
+  }
+
+  async function download(request) {
+    viewer.setBusy('Making the file …');
+    const reply = await bridge.call('export', { ...request, theme: isDark() ? 'dark' : 'light' });
+    viewer.setBusy(null);
+    receive(reply, ({ name, media, data }) => {
+      const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
+      const url = URL.createObjectURL(new Blob([bytes], { type: media }));
+      h('a', { href: url, download: name }).click();
+      setTimeout(() => URL.revokeObjectURL(url), 10000);
+    });
+  }
+
+  function isDark() { return document.body.classList.contains('dark'); }
+
+  function setTheme(dark) {
+    document.body.classList.toggle('dark', dark);
+    try { localStorage.setItem('dard-theme', dark ? 'dark' : 'light'); } catch { /* private window */ }
+  }
+
+  // Other tabs switch the theme too: the button follows what the page is.
+  const follow = () => setText(theme, isDark() ? 'Light' : 'Dark');
+  new MutationObserver(follow).observe(document.body, { attributes: true, attributeFilter: ['class'] });
+  let stored = null;
+  try { stored = localStorage.getItem('dard-theme'); } catch { /* private window */ }
+  if (stored) setTheme(stored === 'dark');
+  follow();
+
+  return { prompt, viewerBox, say, receive, ask, showCase, download, setViewer: (made) => { viewer = made; } };
+}
+
+/** A panel that opens below its button and closes on Escape or a click elsewhere. */
+export function createPopover(root, label, content, wide = true) {
+  const panel = h('div', { class: wide ? 'dw-panel' : 'dw-panel dw-narrow', hidden: true }, content);
+  const button = h('button', { class: 'dw-link', type: 'button', 'aria-expanded': 'false', onclick: () => toggle() }, label);
+  function toggle(open = panel.hidden) {
+    panel.hidden = !open;
+    button.setAttribute('aria-expanded', String(open));
+  }
+  document.addEventListener('click', (event) => {
+    if (!panel.hidden && event.target.isConnected && !panel.contains(event.target) && event.target !== button) toggle(false);
+  });
+  root.addEventListener('keydown', (event) => { if (event.key === 'Escape') toggle(false); });
+  return { panel, button };
+}

@@ -1,0 +1,6 @@
+// Everything the page's tabs are built with.
+
+import { mountCompare } from './compare.js';
+import { mountWatch } from './watch.js';
+
+export const tabs = { mountCompare, mountWatch };

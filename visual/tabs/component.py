@@ -1,0 +1,114 @@
+"""A tab as one browser component, joined to the service by one queued event and a few quick calls."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import gradio as gr
+
+from dard.state import InputError
+from visual.service import UPLOAD_AT_MOST, Studio, page_config
+
+Action = Callable[[dict[str, Any]], Iterator[dict[str, Any]]]
+
+# `ask` goes through Gradio's queue, because it runs the model; `server.*` are quick answers that skip it.
+CONNECT = """
+const waiting = new Map();
+let number = 0;
+watch('reply', () => {
+  const reply = props.reply;
+  const heard = reply && waiting.get(reply.number);
+  if (!heard) return;
+  if (reply.kind === 'end') waiting.delete(reply.number);
+  heard(reply);
+});
+const silence = { kind: 'error', text: 'The server did not answer; try again.' };
+const bridge = {
+  ask(request, onReply) {
+    number += 1;
+    waiting.set(number, onReply);
+    trigger('ask', { ...request, number });
+  },
+  call: (name, request) => server[name](request).catch(() => silence),
+};
+window.dardStudio[props.mount](element.querySelector('.dw-root'), bridge, props.config);
+"""
+
+
+def build_component(studio: Studio, mount: str, actions: dict[str, Action]) -> None:
+    """Place a tab's component. `mount` names the function that builds it in the browser, `actions` what it may ask for
+    that runs the model."""
+
+    def open_trace(request: dict[str, Any]) -> dict[str, Any]:
+        data = request.get("data")
+        if not isinstance(data, str) or len(data) > UPLOAD_AT_MOST * 4 // 3 + 4:
+            raise InputError(f"trace file is missing or larger than {UPLOAD_AT_MOST >> 20} MB")
+        try:
+            return studio.open_trace(base64.b64decode(data, validate=True))
+        except binascii.Error:
+            raise InputError("trace file did not arrive whole; try again") from None
+
+    def export(request: dict[str, Any]) -> dict[str, Any]:
+        name, media, content = studio.export(request)
+        return {"kind": "file", "name": name, "media": media, "data": base64.b64encode(content).decode()}
+
+    def ask(event: gr.EventData) -> Iterator[Any]:
+        """Each answer carries the number of its question, and its own, so that no two are alike; the last is `end`."""
+        request = event._data if isinstance(event._data, dict) else {}
+        number, sent = request.get("number"), 0
+        try:
+            action = request.get("action")
+            if not isinstance(action, str) or action not in actions:
+                raise InputError(f"action must be one of {', '.join(actions)}")
+            for reply in actions[action](request):
+                sent += 1
+                yield gr.HTML(reply={**reply, "number": number, "sent": sent})
+        except InputError as error:
+            sent += 1
+            yield gr.HTML(reply={"kind": "error", "text": str(error), "number": number, "sent": sent})
+        yield gr.HTML(reply={"kind": "end", "number": number, "sent": sent + 1})
+
+    component = gr.HTML(
+        html_template='<div class="dw-root"></div>',
+        js_on_load=CONNECT,
+        apply_default_css=False,
+        server_functions=[safely(f) for f in (studio.life, studio.show, studio.stop, open_trace, export)],
+        mount=mount,
+        config=page_config(studio),
+        reply=None,
+    )
+    component.ask(
+        ask,
+        inputs=None,
+        outputs=component,
+        trigger_mode="multiple",
+        show_progress="hidden",
+        concurrency_id="model",
+        concurrency_limit=1,
+        api_visibility="private",
+    )
+
+
+def safely(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+    """Bad input answers with its sentence."""
+
+    def call(request: Any) -> dict[str, Any]:
+        try:
+            return action(request if isinstance(request, dict) else {})
+        except InputError as error:
+            return {"kind": "error", "text": str(error)}
+
+    call.__name__ = action.__name__
+    return call
+
+
+def once(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Action:
+    """An action with a single answer."""
+
+    def answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        yield action(request)
+
+    return answers
