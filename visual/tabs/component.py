@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +20,7 @@ CONNECT = """
 const waiting = new Map();
 let number = 0;
 watch('reply', () => {
-  const reply = props.reply;
+  const reply = JSON.parse(props.reply || 'null');
   const heard = reply && waiting.get(reply.number);
   if (!heard) return;
   if (reply.kind === 'end') waiting.delete(reply.number);
@@ -65,11 +66,11 @@ def build_component(studio: Studio, mount: str, actions: dict[str, Action]) -> N
                 raise InputError(f"action must be one of {', '.join(actions)}")
             for reply in actions[action](request):
                 sent += 1
-                yield gr.HTML(reply={**reply, "number": number, "sent": sent})
+                yield answer({**reply, "number": number, "sent": sent})
         except InputError as error:
             sent += 1
-            yield gr.HTML(reply={"kind": "error", "text": str(error), "number": number, "sent": sent})
-        yield gr.HTML(reply={"kind": "end", "number": number, "sent": sent + 1})
+            yield answer({"kind": "error", "text": str(error), "number": number, "sent": sent})
+        yield answer({"kind": "end", "number": number, "sent": sent + 1})
 
     component = gr.HTML(
         html_template='<div class="dw-root"></div>',
@@ -78,7 +79,7 @@ def build_component(studio: Studio, mount: str, actions: dict[str, Action]) -> N
         server_functions=[safely(f) for f in (studio.life, studio.show, studio.stop, open_trace, export)],
         mount=mount,
         config=page_config(studio),
-        reply=None,
+        reply="",
     )
     component.ask(
         ask,
@@ -90,6 +91,12 @@ def build_component(studio: Studio, mount: str, actions: dict[str, Action]) -> N
         concurrency_limit=1,
         api_visibility="private",
     )
+
+
+def answer(reply: dict[str, Any]) -> Any:
+    """An answer on its way to the browser, as text: between two objects Gradio sends only the difference, and gets it
+    wrong when a list becomes shorter."""
+    return gr.HTML(reply=json.dumps(reply, separators=(",", ":")))
 
 
 def safely(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
