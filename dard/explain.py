@@ -37,7 +37,10 @@ def explain_in(trace: Trace, step: Step, position: int) -> str:
     """The same for a step of a trace."""
     if position in step.why:
         return step.why[position]
-    return explain(step, position, trace.decoder, trace.settings, trace.word)
+    try:
+        return explain(step, position, trace.decoder, trace.settings, trace.word)
+    except (KeyError, TypeError, ValueError):  # a file may name a decoder without its settings
+        return f"This trace lacks the settings of {trace.decoder[:WORD_AT_MOST]!r} that would explain position {position}."
 
 
 def summary(step: Step, word: Word) -> str:
@@ -272,17 +275,23 @@ def plain(step: Step, i: int, settings: Mapping[str, Any], word: Word) -> str:
         return f"Position {i} stays masked: {said} was not among the surest of this pass."
     token = quote(step.tokens[i], word)
     others = len(step.decided) - 1
-    blind = f", without seeing the {others} other tokens of the same pass" if others else ""
+    company = "the other token" if others == 1 else f"the {others} other tokens"
+    blind = f", without seeing {company} of the same pass" if others else ""
     if settings.get("factor") is None and "threshold" in settings:
         if i in step.forced:
             return f"{token} was committed although {against(c, settings['threshold'], 'τ')}: no position passed."
         return f"{token} was committed: {against(c, settings['threshold'], 'τ')}{blind}."
     if "gamma" in settings:
-        total = step.facts.get("entropy_sum", 0.0)
-        return f"{token} was committed with confidence {number(c)}, in a set of entropy {number(total)}{blind}."
+        total = number(step.facts.get("entropy_sum", 0.0))
+        bound = f"entropies that sum to {total} and, without the largest, to at most γ = {settings['gamma']:g}"
+        return f"{token} was committed with confidence {number(c)}, in a set with {bound}{blind}."
     count = int(step.facts.get("tokens_this_pass", len(step.decided)))
     rank = "the surest" if count == 1 else f"one of the {count} surest"
-    return f"{token} was committed as {rank} of this pass, with confidence {number(c)}{blind}."
+    rule = ""
+    if settings.get("factor") is not None:
+        passed = "no position passed" if i in step.forced else "it passed"
+        rule = f" ({passed} the test 1 − c_k < f / (k + 1) with f = {settings['factor']:g})"
+    return f"{token} was committed as {rank} of this pass, with confidence {number(c)}{rule}{blind}."
 
 
 RULES = {"dard": dard_sentence, "wino": wino_sentence, "saber": saber_sentence}

@@ -7,6 +7,7 @@ This module knows nothing about models' internals, decoders' rules or pictures.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -84,7 +85,10 @@ def split_template(prompt: str) -> list[str]:
 def encode_prompt(model: Model, prompt: str | Sequence[int]) -> list[int]:
     """Token ids of a prompt or template, with the model's mask id where it says `[MASK]`."""
     if not isinstance(prompt, str):
-        ids = [int(token) for token in prompt]
+        try:
+            ids = [operator.index(token) for token in prompt]
+        except TypeError:
+            raise InputError(f"prompt = {repr(prompt)[:60]} is not allowed; it must be text or token ids") from None
         for token in ids:
             if not 0 <= token < model.vocab_size:
                 raise InputError(f"prompt holds token id {token}; this model's ids go from 0 to {model.vocab_size - 1}")

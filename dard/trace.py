@@ -37,6 +37,7 @@ MAX_MASK_BYTES = 256 << 20
 MAX_TEXT = 200_000
 MAX_TOKEN_TEXT = 1000
 MAX_SENTENCE = 2000
+MAX_NAMED_ERRORS = 1000
 
 TokenId = Annotated[int, Field(ge=0, le=10_000_000)]
 Position = Annotated[int, Field(ge=0, lt=MAX_LENGTH)]
@@ -45,6 +46,7 @@ Amount = Annotated[float, Field(ge=0, le=1e9)]
 Positions = Annotated[list[Position], Field(max_length=MAX_LENGTH)]
 Row = Annotated[list[Any], Field(max_length=MAX_LENGTH)]
 Seconds = Annotated[float, Field(ge=0, le=1e7)]
+SettingInt = Annotated[int, Field(ge=-(2**53), le=2**53)]  # what every JSON reader can hold
 
 
 class TraceError(InputError):
@@ -204,7 +206,7 @@ class Trace(Record):
     num_layers: Annotated[int, Field(ge=1, le=255)]
     decoder: Annotated[str, Field(max_length=40)]
     settings: Annotated[
-        dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=100)] | int | float | None],
+        dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=100)] | SettingInt | float | None],
         Field(max_length=60),
     ]
     prompt: Annotated[str, Field(max_length=MAX_TEXT)]
@@ -279,12 +281,16 @@ class Trace(Record):
             raise TraceError("trace file is not JSON") from None
         if not isinstance(body, dict) or body.get("format") != "dard-trace":
             raise TraceError('trace file is not a DARD trace: it has no "format": "dard-trace"')
-        if body.get("version") != VERSION:
-            raise TraceError(f"trace file has version {str(body.get('version'))[:20]}; this program reads {VERSION}")
+        version = body.get("version")
+        if type(version) is not int or version != VERSION:
+            raise TraceError(f"trace file has version {json.dumps(version)[:20]}; this program reads {VERSION}")
         masks = body.pop("masks", "")
+        refuse_crowds(body)
         try:
             trace = cls.model_validate_json(json.dumps(body))
         except ValidationError as error:
+            if error.error_count() > MAX_NAMED_ERRORS:  # listing them would take longer than reading the file
+                raise TraceError(f"trace file is broken in {error.error_count()} places") from None
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])[:100]
             raise TraceError(f"trace file is broken at {where}: {first['msg'][:200]}") from None
@@ -314,8 +320,9 @@ class Trace(Record):
                 rows.append((f"{name}.{field}", getattr(step, field)))
             lists = ("decided", "promoted", "weakened", "demoted", "replaced", "accepted", "edited", "forced", "why")
             for field in lists:
-                if any(position >= length for position in getattr(step, field)):
-                    raise TraceError(f"trace file is broken at {name}.{field}: a position is outside the region")
+                positions = getattr(step, field)
+                if any(position >= length for position in positions) or len(set(positions)) != len(positions):
+                    raise TraceError(f"trace file is broken at {name}.{field}: a position is outside or twice")
             for path, top in step.top.items():
                 if any(position >= length for position in top.positions) or len(set(top.positions)) != len(
                     top.positions
@@ -348,6 +355,20 @@ class Trace(Record):
         from visual.export import notebook_html
 
         return notebook_html(self)
+
+
+def refuse_crowds(body: dict[str, Any]) -> None:
+    """Refuse records with more fields than theirs before pydantic reports them one by one, each with all the others."""
+    steps = body.get("steps")
+    records: list[tuple[str, Any, type[Record]]] = [("the top", body, Trace), ("start", body.get("start"), Start)]
+    for number, step in enumerate(steps if isinstance(steps, list) else []):
+        records.append((f"steps.{number}", step, Step))
+        tables = step.get("top") if isinstance(step, dict) else None
+        if isinstance(tables, dict) and len(tables) <= 3:
+            records += [(f"steps.{number}.top", table, Top) for table in tables.values()]
+    for where, record, kind in records:
+        if isinstance(record, dict) and len(record) > len(kind.model_fields):
+            raise TraceError(f"trace file is broken at {where}: it has fields that are not known")
 
 
 def json_schema() -> str:
@@ -402,7 +423,7 @@ def unpack_masks(steps: list[Step], packed: Any) -> None:
             raise ValueError
         inflate = zlib.decompressobj()
         data = inflate.decompress(base64.b64decode(packed, validate=True), most)
-        if not inflate.eof:
+        if not inflate.eof or inflate.unused_data:
             raise ValueError
     except (ValueError, binascii.Error, zlib.error):
         raise TraceError("trace file is broken at masks: not the packed masks of these steps") from None
@@ -432,4 +453,6 @@ def bounded_gunzip(data: bytes) -> bytes:
         raise TraceError("trace file is not valid gzip") from None
     if not inflate.eof:
         raise TraceError(f"trace file is cut short, or unpacks to more than {MAX_FILE_BYTES >> 20} MB")
+    if inflate.unused_data:
+        raise TraceError("trace file goes on after its gzip data")
     return plain

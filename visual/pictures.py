@@ -15,7 +15,7 @@ from dard.trace import Trace
 from visual.drawing.canvas import Raster
 from visual.drawing.layout import Strip, View
 from visual.drawing.mask import check_order
-from visual.drawing.moments import check_position, check_size, check_step, moments
+from visual.drawing.moments import check_position, check_size, check_step, moments, title
 from visual.drawing.score import LATER
 from visual.palette import Palette, get_palette, mix, rgb
 from visual.vector import mask_svg, score_svg
@@ -23,6 +23,8 @@ from visual.vector import mask_svg, score_svg
 __all__ = ["gif", "mask_svg", "png", "score_svg"]
 LEAST_WIDTH, MOST_WIDTH = 480, 3000
 MOST_FRAMES = 200
+MOST_CHIPS = 60_000  # chips of all frames: half a minute of drawing
+MOST_FRAME_PIXELS = 150_000_000  # bytes of all frames in memory
 LAST_FRAME = 3  # the last frame stays so many times longer
 
 
@@ -57,14 +59,14 @@ def png(
     view = View(Raster(1, 1, colours.page, scale), trace, found, step, selected, mask, width)
     sheet = Raster(width, view.height, colours.page, scale)
     view.draw(sheet, colours)
-    return sheet.png()
+    return sheet.png(f"{title(trace)}. {view.sentence}")
 
 
 def gif(trace: Trace, theme: str = "light", width: int = 960, frame_ms: int = 900) -> bytes:
     """The run as an animation: the tokens and the score, one frame per step, the last one longer.
 
-    The layout is the same in every frame. A run of more than 200 steps, or a file above 4 MB (8 MB for more than 64
-    positions), is thinned: frames are left out evenly, the first and the last never.
+    The layout is the same in every frame. A run of more than 200 steps (fewer for very long regions), or a file above
+    4 MB (8 MB for more than 64 positions), is thinned: frames are left out evenly, the first and the last never.
 
     >>> from dard.models.scripted import LOS_DIEGO, los_diego
     >>> import dard
@@ -76,9 +78,11 @@ def gif(trace: Trace, theme: str = "light", width: int = 960, frame_ms: int = 90
     check_range("width", width, LEAST_WIDTH, MOST_WIDTH)
     check_range("frame_ms", frame_ms, 20, 60_000)
     found = moments(trace)
-    strip = Strip(Raster(1, 1, colours.page, 1), trace, found, width)
+    length = len(trace.start.tokens)
+    steps = thinned(list(range(trace.num_steps + 1)), min(MOST_FRAMES, max(2, MOST_CHIPS // length)))
+    strip = Strip(Raster(1, 1, colours.page, 1), trace, found, steps, width)
+    steps = thinned(steps, max(2, int(MOST_FRAME_PIXELS / (width * strip.height))))
     shared = gif_palette(colours)
-    steps = thinned(list(range(trace.num_steps + 1)), MOST_FRAMES)
     sheet = Raster(width, strip.height, colours.page, 1)
     frames = {}
     for previous, step in zip([None, *steps], steps, strict=False):
@@ -87,7 +91,7 @@ def gif(trace: Trace, theme: str = "light", width: int = 960, frame_ms: int = 90
         else:
             strip.redraw(sheet, previous, step, colours)
         frames[step] = sheet.finished().quantize(palette=shared, dither=Image.Dither.NONE)
-    limit = (4 if len(trace.start.tokens) <= 64 else 8) << 20
+    limit = (4 if length <= 64 else 8) << 20
     while True:
         data = animation([frames[step] for step in steps], frame_ms)
         if len(data) <= limit:

@@ -17,7 +17,7 @@ from dard.state import InputError
 from dard.trace import Trace
 from visual.drawing.canvas import Box, Canvas, Point
 from visual.drawing.mask import MASK_LEFT, MASK_TOP, MaskPlan, check_order, mask_legend, no_mask
-from visual.drawing.moments import check_size, check_step, clean, cut, decoder_name, moments, settings_words
+from visual.drawing.moments import check_size, check_step, clean, cut, moments, title
 from visual.drawing.score import Score, label, row_height
 from visual.palette import Palette, get_palette
 
@@ -85,11 +85,6 @@ def mask_svg(trace: Trace, step: int, order: str = "state", theme: str = "light"
     used = mask_legend(sheet, MARGIN, MARGIN + MASK_TOP + side + 8, width - 2 * MARGIN, plan, cell, colours)
     height = MARGIN + MASK_TOP + side + 8 + used + MARGIN
     return sheet.finished(width, height, f"Attention mask of step {step} of {title(trace)}")
-
-
-def title(trace: Trace) -> str:
-    settings = ", ".join(f"{name} {value}" for name, value in settings_words(trace))
-    return f"{decoder_name(trace)} on {cut(clean(trace.model), 80)} ({settings})"
 
 
 def score_legend(canvas: Canvas, x: float, y: float, width: float, colours: Palette) -> float:

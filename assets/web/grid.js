@@ -1,6 +1,6 @@
 // The token grid: one button per position, updated in place.
 
-import { STATES, eventsOf, h, mark, put, twoShort, zigzag } from './dom.js';
+import { EVENTS, STATES, eventsOf, h, twoShort, zigzag } from './dom.js';
 import { LETTER, Lane } from './unpack.js';
 
 const WIDEST = { large: 200, mid: 170, compact: 92, line: 120 };
@@ -10,6 +10,8 @@ const SIZES = {
   compact: { font: 11, pad: 9, fixedPad: 9, least: 18, leastFixed: 12 },
   line: { font: 11.5, pad: 29, fixedPad: 9, least: 50, leastFixed: 14 },
 };
+
+const CLASSES = ['dv-sel', 'dv-hover', 'dv-seen', 'dv-tail', 'dv-differs', 'dv-ghost', 'dv-scarred'];
 
 /** Chips by length of the region; side by side they are one line high. */
 export const gridSize = (length, lanes) => (length > 64 ? 'compact' : lanes > 1 ? 'line' : length > 20 ? 'mid' : 'large');
@@ -26,17 +28,17 @@ export class Grid {
     this.chips = [];
     this.tabbable = lane.length <= 64;
     for (let i = 0; i < lane.length; i++) {
-      const text = h('bdi', { class: 'dv-t' });
-      const number = h('span', { class: 'dv-n' });
+      const text = document.createTextNode('');
+      const number = document.createTextNode(lane.fixed[i] ? String(i) : '');
       const marks = h('span', { class: 'dv-mk' });
-      const scar = h('span', { class: 'dv-scar', hidden: true });
-      const below = this.size === 'compact' ? [marks] : [h('span', { class: 'dv-b' }, h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }), number, marks)];
-      const button = h('button', { type: 'button', class: `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}`, 'data-position': i, tabindex: this.tabbable ? 0 : -1 },
-        text, ...below, scar);
-      if (i && i % lane.head.block === 0) button.classList.add('dv-newblock');
-      if (lane.fixed[i]) number.textContent = String(i);
-      // `drawn` remembers what is on the page, so that a step touches only what it changes.
-      this.chips.push({ button, text, number, marks, scar, width: 0, drawn: { token: null, state: -1, confidence: -1, marks: 0, revoked: 0, classes: '' } });
+      const scar = document.createTextNode('');
+      const button = h('button', { type: 'button', 'data-position': i, 'data-state': 'M', 'aria-pressed': 'false', tabindex: this.tabbable ? 0 : -1 },
+        h('bdi', { class: 'dv-t' }, text),
+        this.size === 'compact' ? marks : h('span', { class: 'dv-b' }, h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }), h('span', { class: 'dv-n' }, number), marks),
+        h('span', { class: 'dv-scar' }, scar));
+      // `drawn` remembers what is on the page, so that a step touches only what it changes and never makes nodes it has made before.
+      const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && i % lane.head.block === 0 ? ' dv-newblock' : ''}`;
+      this.chips.push({ button, kind, text, number, marks, scar, events: {}, width: 0, drawn: { token: null, state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: -1 } });
       this.box.append(button);
     }
     this.box.addEventListener('click', (event) => this.hit(event, onSelect));
@@ -82,12 +84,14 @@ export class Grid {
     const end = lane.head.eos;
     let tail = false;
     for (let i = 0; i < lane.length; i++) {
-      const { button, text, number, marks, scar, drawn } = this.chips[i];
+      const chip = this.chips[i];
+      const { button, drawn } = chip;
       const state = frame.states[i];
       const token = frame.tokens[i];
       const revoked = frame.revoked[i];
       const fixed = lane.fixed[i];
-      const shown = state ? token : revoked ? -2 - frame.ghost[i] : -1;
+      const ghost = !state && revoked > 0;
+      const shown = state ? token : ghost ? -2 - frame.ghost[i] : -1;
       const hundredths = Math.round(frame.confidence[i] / 10);
       let told = false;
       if (drawn.state !== state) {
@@ -96,50 +100,56 @@ export class Grid {
         told = true;
       }
       if (drawn.token !== shown) {
-        if (state) put(text, lane.word(token));
-        else if (revoked) put(text, h('s', {}, lane.word(frame.ghost[i])));
-        else put(text, size === 'compact' ? '·' : '· · ·');
+        chip.text.data = state ? lane.word(token) : ghost ? lane.word(frame.ghost[i]) : size === 'compact' ? '·' : '· · ·';
         drawn.token = shown;
         told = true;
       }
-      if (drawn.confidence !== hundredths) {
-        if (!fixed) {
-          button.style.setProperty('--c', `${hundredths}%`);
-          if (size === 'large' || size === 'mid') number.textContent = frame.confidence[i] ? twoShort(frame.confidence[i] / 1000) : '';
-        }
+      if (drawn.confidence !== hundredths && !fixed) {
+        if (size === 'large' || size === 'mid') chip.number.data = frame.confidence[i] ? twoShort(frame.confidence[i] / 1000) : '';
         drawn.confidence = hundredths;
         told = true;
       }
+      const fill = size === 'compact' ? 4 * Math.round(hundredths / 4) : hundredths;
+      if (state && !fixed && drawn.fill !== fill) {
+        button.style.backgroundSize = `${fill}% 100%`; // a custom property would restyle all descendants
+        drawn.fill = fill;
+      }
       if (drawn.marks !== frame.marks[i]) {
-        put(marks, eventsOf(frame.marks[i]).map((event) => mark(event, size === 'compact' ? 7 : 9)));
+        this.mark(chip, frame.marks[i]);
         drawn.marks = frame.marks[i];
         told = true;
       }
       if (drawn.revoked !== revoked) {
-        scar.hidden = !revoked;
-        if (size !== 'compact') scar.textContent = `×${revoked}`;
         if (size !== 'compact') {
-          if (revoked) this.chips[i].zigzag ??= button.appendChild(zigzag());
-          this.chips[i].zigzag?.toggleAttribute('hidden', !revoked);
+          chip.scar.data = `×${revoked}`;
+          chip.zigzag ??= button.appendChild(zigzag());
         }
         drawn.revoked = revoked;
         told = true;
       }
-      const seen = path && selected >= 0 && i !== selected && state && !fixed && Lane.sees(frame, path, selected, i);
-      const classes = (i === selected ? 1 : 0) | (i === hovered ? 2 : 0) | (seen ? 4 : 0) | (tail ? 8 : 0) | (other && other.tokens[i] !== token ? 16 : 0);
+      const seen = path && i !== selected && state && !fixed && Lane.sees(frame, path, selected, i);
+      const classes = (i === selected ? 1 : 0) | (i === hovered ? 2 : 0) | (seen ? 4 : 0) | (tail ? 8 : 0) | (other && other.tokens[i] !== token ? 16 : 0)
+        | (ghost ? 32 : 0) | (revoked ? 64 : 0);
       if (drawn.classes !== classes) {
-        const list = button.classList;
-        list.toggle('dv-sel', !!(classes & 1));
-        list.toggle('dv-hover', !!(classes & 2));
-        list.toggle('dv-seen', !!(classes & 4));
-        list.toggle('dv-tail', !!(classes & 8));
-        list.toggle('dv-differs', !!(classes & 16));
-        if (!this.tabbable) button.tabIndex = i === selected ? 0 : -1;
-        button.setAttribute('aria-pressed', String(i === selected));
+        button.className = CLASSES.reduce((all, name, bit) => (classes & (1 << bit) ? `${all} ${name}` : all), chip.kind);
+        if ((drawn.classes ^ classes) & 1) {
+          if (!this.tabbable) button.tabIndex = i === selected ? 0 : -1;
+          button.setAttribute('aria-pressed', String(i === selected));
+        }
         drawn.classes = classes;
       }
       if (told) button.setAttribute('aria-label', this.label(frame, i));
       if (state && token === end) tail = true;
+    }
+  }
+
+  /** A mark is made the first time its event happens to a chip, and hidden or shown after that. */
+  mark(chip, bits) {
+    for (const event of EVENTS) {
+      const on = (bits & event.bit) !== 0;
+      if (!event.icon || (!on && !chip.events[event.letter])) continue;
+      const node = (chip.events[event.letter] ??= chip.marks.appendChild(h('i', { class: `dv-m dv-m-${event.letter}` })));
+      if (node.hidden === on) node.hidden = !on;
     }
   }
 

@@ -84,7 +84,8 @@ export function createSettings(config) {
     model: () => modelPicker.value,
     decoder: () => decoder.name,
     values: () => ({ ...values }),
-    names: () => [...new Set(config.decoders.flatMap((each) => each.settings.map((setting) => setting.name)))],
+    /** The settings of a decoder, or of all. */
+    names: (only) => [...new Set(config.decoders.filter((each) => !only || each.name === only).flatMap((each) => each.settings.map((setting) => setting.name)))],
     onChange: (callback) => { listener = callback; },
     set({ model, decoder: name, settings }) {
       if (model && config.models.includes(model)) modelPicker.value = model;

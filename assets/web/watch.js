@@ -11,7 +11,7 @@ const EXPORTS = {
   trace: 'Trace (.json.gz)', html: 'Replay page (.html)', png: 'This view (.png)', gif: 'The run (.gif)',
   mask: 'Mask (.svg)', score: 'Score (.svg)',
 };
-const OWN_PARAMETERS = ['prompt', 'model', 'decoder', 'steps', 'step', 'select'];
+const OWN_PARAMETERS = ['prompt', 'model', 'decoder', 'ran', 'step', 'select'];
 
 export function mountWatch(root, bridge, config) {
   let run = null; // {key, branch, live, finished, steps}
@@ -128,7 +128,7 @@ export function mountWatch(root, bridge, config) {
       const url = new URL(location.href);
       for (const name of [...OWN_PARAMETERS, ...settings.names()]) url.searchParams.delete(name);
       const state = viewer.getState();
-      const values = { prompt: asked.prompt, model: asked.model, decoder: asked.decoder, ...asked.settings, steps: run.steps, step: state.step, select: state.position >= 0 ? state.position : null };
+      const values = { prompt: asked.prompt, model: asked.model, decoder: asked.decoder, ...asked.settings, ran: run.steps, step: state.step, select: state.position >= 0 ? state.position : null };
       for (const [name, value] of Object.entries(values)) if (value != null) url.searchParams.set(name, value);
       history.replaceState(history.state, '', url);
     }, 120);
@@ -145,17 +145,17 @@ export function mountWatch(root, bridge, config) {
       return;
     }
     const values = {};
-    for (const name of settings.names()) if (parameters.has(name)) values[name] = parameters.get(name).slice(0, 100);
+    for (const name of settings.names(parameters.get('decoder'))) if (parameters.has(name)) values[name] = parameters.get(name).slice(0, 100);
     const wanted = { prompt: parameters.get('prompt').slice(0, config.limits.prompt + 1), model: parameters.get('model') ?? settings.model(), decoder: parameters.get('decoder') ?? settings.decoder(), settings: values };
     prompt.value = wanted.prompt;
     settings.set(wanted);
     const number = (name) => (/^\d{1,5}$/.test(parameters.get(name) || '') ? Number(parameters.get(name)) : null);
-    const [steps, step, select] = [number('steps'), number('step'), number('select')];
+    const [ran, step, select] = [number('ran'), number('step'), number('select')];
     const back = () => {
       if (step !== null) viewer.setStep(step);
       if (select !== null) viewer.select(select);
     };
-    start(wanted, () => (steps ? advance(steps, back) : back()));
+    start(wanted, () => (ran ? advance(ran, back) : back()));
   }
 
   settings.onChange(() => put(summary, settings.describe()));

@@ -75,7 +75,7 @@ def predict(
     logits − temperature · log(−log u), as LLaDA samples, and its probability is the plain softmax value.
     """
     rows, vocab = logits.shape
-    mask_column = logits[:, mask_id].to(precision)
+    mask_column = logits[:, mask_id].to(precision, copy=True)  # a view would be overwritten
     logits[:, mask_id] = -torch.inf
     best, index = top_values(logits, top)
     log_total = torch.empty(rows, dtype=precision, device=logits.device)

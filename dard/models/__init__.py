@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -25,7 +26,7 @@ def load_model(name: str | Path, *, device: str | None = None, dtype: str | None
     card = CARDS.get(text)
     if card is not None and card.folder is not None:
         return load_folder(card.folder, name=text, device=device, dtype=dtype)
-    if card is None and Path(text).is_dir():
+    if card is None and os.path.isdir(text):  # False for names no file system takes
         return load_folder(Path(text), device=device, dtype=dtype)
     if card is None and not HUB_ID.match(text):
         raise InputError(

@@ -51,7 +51,7 @@ class BackboneModel:
         """One forward pass over ids [S] at `positions` [S] under `mask` [S, S]; float32 [R, vocab] at `rows` [R]."""
         return self.logits_batch([Question(ids, positions, mask, rows)])[0]
 
-    @torch.inference_mode()
+    @torch.no_grad()  # not inference_mode: the caller may overwrite what it gets
     def logits_batch(self, questions: Sequence[Question]) -> list[Tensor]:
         """The same for several independent questions in one pass. Shorter ones are padded; padding is never seen."""
         longest = max(len(q.ids) for q in questions)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import (
     AutoConfig,
     AutoModelForCausalLM,
@@ -76,16 +77,24 @@ def load_folder(
         config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"model folder {folder.name!r} has no readable config.json ({error})") from None
-    target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    precision = getattr(torch, dtype) if dtype else (torch.float32 if target.type == "cpu" else torch.bfloat16)
+    if not isinstance(config, dict):
+        raise InputError(f"config.json of model folder {folder.name!r} is not an object")
+    try:
+        target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    except RuntimeError:
+        raise InputError(f"device = {device!r} is not allowed; write cpu, cuda or cuda:N") from None
+    precision = getattr(torch, dtype, None) if dtype else (torch.float32 if target.type == "cpu" else torch.bfloat16)
+    if not isinstance(precision, torch.dtype):
+        raise InputError(f"dtype = {dtype!r} is not allowed; write float32, bfloat16 or float16")
+    options: dict[str, Any] = {}
+    family: Any = AutoModelForCausalLM
     if is_llada(config):
         options = {"config": llada_config(config), "key_mapping": LLADA_NAMES}
-        family: Any = LlamaForCausalLM
-    else:
-        options = {"config": AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)}
-        family = AutoModelForCausalLM
+        family = LlamaForCausalLM
     transformers_logging.disable_progress_bar()  # a second bar in the middle of ours
     try:
+        if not options:
+            options = {"config": AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)}
         network, info = family.from_pretrained(
             folder,
             **options,
@@ -95,8 +104,9 @@ def load_folder(
             use_safetensors=True,
             output_loading_info=True,
         )
-    except (OSError, RuntimeError) as error:
-        raise InputError(f"model folder {folder.name!r} could not be loaded: {str(error).splitlines()[0]}") from None
+    except (OSError, RuntimeError, ValueError, SafetensorError) as error:
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"model folder {folder.name!r} could not be loaded: {first[:300]}") from None
     wrong = sorted(info["missing_keys"]) + sorted(str(key) for key in info["mismatched_keys"])
     if wrong:
         raise InputError(
@@ -122,8 +132,12 @@ def load_folder(
 
 def load_tokenizer(folder: Path) -> Any:
     """The folder's tokenizer; a bare tokenizer.json is enough."""
-    if (folder / "tokenizer_config.json").exists():
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    if (folder / "tokenizer.json").exists():
-        return PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    try:
+        if (folder / "tokenizer_config.json").exists():
+            return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        if (folder / "tokenizer.json").exists():
+            return PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
+    except Exception as error:  # the tokenizers library raises bare Exceptions
+        first = (str(error).splitlines() or [type(error).__name__])[0]
+        raise InputError(f"the tokenizer of model folder {folder.name!r} is broken: {first[:300]}") from None
     raise InputError(f"model folder {folder.name!r} has no tokenizer.json")

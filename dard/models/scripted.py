@@ -30,7 +30,8 @@ class ScriptedModel:
         self.words = [MASK_TEXT, END_TEXT, *words]
         self.ids = {word: number for number, word in enumerate(self.words)}
         self.rule = rule
-        self.mask_id, self.eos_id = 0, 1
+        self.mask_id = 0
+        self.eos_id: int | None = 1
         self.vocab_size = len(self.words)
 
     def encode(self, prompt: str) -> list[int]:

@@ -14,6 +14,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw
+from PIL.PngImagePlugin import PngInfo
 
 from dard.state import InputError
 from visual.drawing.fonts import runs, stamp, stretch
@@ -21,7 +22,7 @@ from visual.palette import Palette, rgb
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # x, y, width, height
-MOST_PIXELS = 24_000_000
+MOST_PIXELS = 16_000_000
 SMOOTH = 2  # shapes are drawn so many times larger, then averaged
 
 
@@ -187,9 +188,11 @@ class Raster(Canvas):
     def finished(self) -> Image.Image:
         return self.image.reduce(SMOOTH)
 
-    def png(self) -> bytes:
-        file = io.BytesIO()
-        self.finished().save(file, "PNG")
+    def png(self, description: str) -> bytes:
+        """The file's bytes; the description goes along for those who cannot see the picture."""
+        file, notes = io.BytesIO(), PngInfo()
+        notes.add_itxt("Description", description)
+        self.finished().save(file, "PNG", pnginfo=notes)
         return file.getvalue()
 
     def _edges(self, box: Box) -> tuple[int, int, int, int]:

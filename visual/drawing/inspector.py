@@ -211,9 +211,9 @@ class Inspector:
         if 0 < now < last:
             canvas.line(places[now - 1 :], colours.ink3, 1, (3, 2))
         radius = 4 if last <= 20 else 2.5 if last <= 80 else 1.3
-        written, written_at = None, -100.0
+        written, written_at, pale = None, -100.0, colours.dimmed(0.5)
         for moment, (x, y) in zip(self.found[1:], places, strict=True):
-            shade = colours.dimmed(0.5) if moment.index > now else colours
+            shade = pale if moment.index > now else colours
             letter = moment.states[i]
             if letter == CANDIDATE:
                 canvas.diamond(x, y, radius + 1, shade.candidate, colours.panel)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from PIL import Image
 
+from dard.state import STATE_NAMES
 from dard.trace import Trace
 from visual.drawing.canvas import Canvas, Raster
 from visual.drawing.inspector import Inspector
@@ -46,8 +47,7 @@ def title_line(canvas: Canvas, x: float, y: float, width: float, trace: Trace, c
 
 def counts(trace: Trace, moment: Moment) -> str:
     free = [s for s, given in zip(moment.states, trace.fixed, strict=True) if not given]
-    names = (("M", "masked"), ("C", "candidate"), ("U", "unmasked"))
-    parts = [f"{free.count(letter)} {name}" for letter, name in names]
+    parts = [f"{free.count(letter)} {name}" for letter, name in STATE_NAMES.items()]
     when = f"after step {moment.index}" if moment.index else "before the first step"
     return " · ".join([when, *parts, f"{sum(trace.fixed)} given"])
 
@@ -55,7 +55,8 @@ def counts(trace: Trace, moment: Moment) -> str:
 def legend(canvas: Canvas, right: float, left: float, y: float, found: list[Moment], colours: Palette) -> None:
     """States, and the events this run has, from the right; what would not fit is left out."""
     seen = {event for moment in found for events in moment.events.values() for event in events}
-    entries = [("M", "masked"), ("C", "candidate"), ("U", "unmasked")]
+    letters = {letter for moment in found for letter in moment.states}
+    entries = [(letter, name) for letter, name in STATE_NAMES.items() if letter in letters]
     entries += [(event, event) for event in EVENTS_SHOWN if event in seen]
     if any(moment.revoked for moment in found):
         entries.append(("scar", "revoked before"))
@@ -81,7 +82,7 @@ def legend(canvas: Canvas, right: float, left: float, y: float, found: list[Mome
 class Strip:
     """The frames of the animation: title, sentence, tokens, score."""
 
-    def __init__(self, canvas: Canvas, trace: Trace, found: list[Moment], width: int) -> None:
+    def __init__(self, canvas: Canvas, trace: Trace, found: list[Moment], steps: list[int], width: int) -> None:
         self.trace, self.found, self.width = trace, found, width
         self.maps: list[Image.Image] = []
         self.inner = width - 2 * MARGIN - 2 * PAD
@@ -89,10 +90,10 @@ class Strip:
         length = len(trace.start.tokens)
         row = min(row_height(length), max(1.0, STILL_SCORE / length))
         self.score = Score(trace, found, self.inner, row, 110, lanes=False)
-        self.sentences = [status(trace, moment.step) for moment in found]
-        self.lines = max(len(wrapped(canvas, text, 13.5, self.inner - 90, 3)) for text in self.sentences)
+        self.sentences = {step: status(trace, found[step].step) for step in steps}
+        self.lines = max(len(wrapped(canvas, text, 13.5, self.inner - 90, 3)) for text in self.sentences.values())
         self.head = 34 + self.lines * 19 + 10
-        self.widest = 60 + max(canvas.measure(counts(trace, moment), 11) for moment in found)
+        self.widest = 60 + max(canvas.measure(counts(trace, found[step]), 11) for step in steps)
         self.tokens = TITLE + 8 + self.grid.height + PAD
         self.height = self.head + self.tokens + GAP + PAD + self.score.height + PAD + MARGIN
 

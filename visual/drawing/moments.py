@@ -24,7 +24,10 @@ SYMBOLS = {
     "gamma": "γ", "mu": "μ",
 }  # fmt: skip
 HIDDEN_SETTINGS = ("seed", "temperature")  # shown only when they matter
-NAMES = {"dard": "DARD", "wino": "WINO", "saber": "Saber"}
+NAMES = {  # the decoders' titles; a trace is shown without importing them
+    "dard": "DARD", "wino": "WINO", "saber": "Saber", "standard": "Standard", "threshold": "Threshold (Fast-dLLM)",
+    "entropy_bound": "Entropy bound (EB-Sampler)",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,12 @@ def settings_words(trace: Trace) -> list[tuple[str, str]]:
         shown = f"{value:.3g}" if isinstance(value, float) else str(value)
         words.append((cut(clean(symbol), 20), cut(clean(shown), 20)))
     return words
+
+
+def title(trace: Trace) -> str:
+    """Decoder, model and settings in one line."""
+    settings = ", ".join(f"{name} {value}" for name, value in settings_words(trace))
+    return f"{decoder_name(trace)} on {cut(clean(trace.model), 80)} ({settings})"
 
 
 def thresholds(trace: Trace) -> list[tuple[float, str]]:

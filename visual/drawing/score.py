@@ -43,8 +43,9 @@ class Score:
         self.detailed = row >= 10
         self.left = labels if self.detailed else 30
         self.first = 0.5 if self.detailed else min(1.0, 0.5 + 0.02 * self.last)  # width of the start column
-        beside = sum(lane.width + LANE_GAP for lane in LANES) if lanes else 0
-        self.lanes = lanes
+        weighted = any(w is not None for step in trace.steps for w in step.weights)  # only DARD mixes
+        self.lanes = [lane for lane in LANES if lanes and (weighted or lane.title == "confidence")]
+        beside = sum(lane.width + LANE_GAP for lane in self.lanes)
         self.map_width = width - self.left - beside - 2
         self.column = self.map_width / (self.last + self.first)
         self.height = HEAD + row * self.length + 4
@@ -129,7 +130,7 @@ class Score:
                 canvas.line([(x + 24, middle), (x + 24 + wide, middle)], colours.demoted, 1.2)
 
     def _bars(self, canvas: Canvas, x: float, top: float, colours: Palette, now: int | None) -> None:
-        pad = (2 if self.row >= 15 else 1) if self.detailed else 0
+        pad = 2 if self.row >= 15 else 1 if self.detailed else 0.5 if self.row >= 5 else 0
         solid: dict[str, list[Box]] = {}
         never: list[tuple[float, float, float]] = []
         for i in range(self.length):
@@ -204,7 +205,7 @@ class Score:
         playhead = float("inf") if now is None else self.x(now + 1)
         size = 11 if self.row >= 15 else 9
         for life in lives:
-            i, start, end, letter, text = max(life, key=lambda bar: bar[2] - bar[1])
+            i, start, end, letter, text = max(life, key=lambda bar: round(bar[2] - bar[1]))
             if start < playhead < end:  # a bar that fades in the middle has two backgrounds
                 past = playhead - start
                 fits = canvas.measure(text, size) <= past - 9
@@ -218,8 +219,9 @@ class Score:
     def _marks(self, canvas: Canvas, x: float, top: float, colours: Palette, now: int | None) -> None:
         size = 8 if self.row >= 15 else 6.5
         edge = self.row / 2 - 6 if self.row >= 18 else 0
+        pale = colours.dimmed(0.45)
         for moment in self.found[1:]:
-            faded = colours.dimmed(0.45) if now is not None and moment.index > now else colours
+            faded = pale if now is not None and moment.index > now else colours
             for i, events in moment.events.items():
                 for event in events:
                     up = -edge if event == "promoted" else edge
@@ -235,7 +237,7 @@ class Score:
         tall = max(1.0, min(10, self.row - 6)) if self.detailed else self.row
         step = moment.step
         middles = [top + (i + 0.5) * self.row for i in range(self.length)]
-        for lane in LANES:
+        for lane in self.lanes:
             if lane.title != "pull":
                 canvas.text(at, top - 19, lane.title, 11, colours.ink2)
             canvas.rect((at, top - 0.5, lane.width, self.row * self.length + 1), None, colours.line)

@@ -12,7 +12,8 @@ from visual.drawing.moments import Moment, block_starts, cut, word
 from visual.drawing.score import symbol_text
 from visual.palette import Palette
 
-ATOM = re.compile(r"'[^']{1,48}'|τ_[a-z]|[^\s']+|'")
+# A quoted token may itself hold quotation marks: it ends at the first one that something separates from the rest.
+ATOM = re.compile(r"(?<![^\s(])'.{1,48}?'(?=[\s,;.:()]|$)|τ_[a-z]|[^\s']+|'")
 
 
 @dataclass(frozen=True)

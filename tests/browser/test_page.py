@@ -1,0 +1,326 @@
+"""The page in a real browser, on a real server, with a scripted model behind it."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, quote, urlencode, urlsplit
+
+import gradio as gr
+import pytest
+from gradio_client import Client
+from playwright.sync_api import Page, expect
+
+import dard
+from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
+from tests.browser.conftest import Visit
+from visual.page import build_page, launch_options
+from visual.service import Studio
+
+Visiting = Callable[..., Visit]
+READY = "button[data-position]"
+HOSTILE = [
+    "<img/src=x/onerror=alert(1)>", "${alert(1)}", "{{constructor.constructor('alert(1)')()}}",
+    "</script><script>alert(1)</script>", "\u202eevil\u202c", "👩‍🔬", "a\x00b", "&lt;b&gt;", "`${1}`", "word" * 2500,
+]  # fmt: skip
+
+
+def hostile_model() -> ScriptedModel:
+    """Predicts nothing but nasty words."""
+    words = [word for word in HOSTILE if not word.split()[1:]]
+    return ScriptedModel(["Say", *words], lambda position, seen: {words[(position - 1) % len(words)]: 0.9}, name="hostile")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    studio = Studio(("los-diego", "hostile"))
+    studio._loaded |= {"los-diego": los_diego(), "hostile": hostile_model()}
+    page = build_page(studio)
+    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
+    yield url
+    page.close()
+
+
+@pytest.fixture
+def watch(server: str, visit: Visiting) -> Callable[..., Visit]:
+    def open_watch(query: str = "", **options: Any) -> Visit:
+        return visit(server + query, ready=READY, **options)
+
+    return open_watch
+
+
+def token(page: Page, position: int) -> Any:
+    return page.locator(f"button[data-position='{position}']").first
+
+
+def sentence(page: Page) -> Any:
+    return page.get_by_role("status")
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def open_los_diego(page: Page) -> None:
+    press(page, "Los Diego")
+    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
+    expect(page.get_by_role("button", name="Los Diego")).to_have_attribute("aria-pressed", "true")
+
+
+def test_los_diego_by_clicking(watch: Visiting) -> None:
+    page = watch().page
+    open_los_diego(page)
+    expect(token(page, 4)).to_have_attribute("data-state", "M")
+    press(page, "Step")
+    expect(token(page, 3)).to_have_attribute("aria-label", re.compile("position 3, Los, candidate, confidence 0.51"))
+    expect(token(page, 4)).to_have_attribute("aria-label", re.compile("position 4, Diego, candidate, confidence 0.57"))
+    press(page, "Step")
+    expect(sentence(page)).to_contain_text("Los demoted to masked")
+    expect(token(page, 3)).to_have_attribute("data-state", "M")
+    press(page, "Run to end")
+    expect(token(page, 3)).to_have_attribute("data-state", "U")
+    expect(token(page, 3)).to_have_attribute("aria-label", re.compile("San, unmasked"))
+    press(page, "Back")
+    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuenow", "4")
+    expect(page.get_by_label("attention mask")).to_be_visible()
+
+
+def test_step_computes_exactly_one_more(watch: Visiting) -> None:
+    page = watch().page
+    slider = page.get_by_role("slider", name="step", exact=True)
+    expect(slider).to_have_attribute("aria-valuemax", "0")
+    for number in ("1", "2"):
+        press(page, "Step")
+        expect(slider).to_have_attribute("aria-valuemax", number)
+        expect(slider).to_have_attribute("aria-valuenow", number)
+    press(page, "Reset")
+    expect(slider).to_have_attribute("aria-valuemax", "0")
+    press(page, "Run to end")
+    expect(slider).to_have_attribute("aria-valuemax", "5")
+
+
+def test_keyboard_alone(watch: Visiting) -> None:
+    page = watch().page
+    page.get_by_role("textbox", name="Prompt").focus()
+    page.keyboard.press("Enter")
+    slider = page.get_by_role("slider", name="step", exact=True)
+    expect(slider).to_have_attribute("aria-valuemax", "5")
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(slider).to_have_attribute("aria-valuenow", "0")
+    page.keyboard.press("ArrowRight")
+    expect(slider).to_have_attribute("aria-valuenow", "1")
+    page.keyboard.press("n")
+    expect(sentence(page)).to_contain_text("demoted")
+    page.keyboard.press("End")
+    expect(slider).to_have_attribute("aria-valuenow", "5")
+    token(page, 3).focus()
+    page.keyboard.press("ArrowDown")
+    expect(token(page, 4)).to_be_focused()
+
+
+def test_a_branch_is_listed_switchable_and_comparable(watch: Visiting) -> None:
+    page = watch().page
+    open_los_diego(page)
+    press(page, "Step")
+    token(page, 3).click()
+    page.get_by_label("other token").fill("San")
+    press(page, "unmasked")
+    press(page, "Branch here")
+    expect(page.get_by_role("button", name="step 1: 3 → San, unmasked")).to_have_attribute("aria-pressed", "true")
+    expect(token(page, 3)).to_have_attribute("data-state", "U")
+    press(page, "Run to end")
+    expect(token(page, 4)).to_have_attribute("aria-label", re.compile("Diego, unmasked"))
+    press(page, "original")
+    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
+    press(page, "Show")
+    expect(page.locator("button[data-position='3']")).to_have_count(2)
+
+
+def test_a_bad_edit_is_refused_and_nothing_is_lost(watch: Visiting) -> None:
+    page = watch().page
+    open_los_diego(page)
+    press(page, "Step")
+    token(page, 3).click()
+    page.get_by_label("other token").fill("Atlantis")
+    press(page, "Branch here")
+    expect(page.get_by_role("alert").filter(has_text="Atlantis")).to_be_visible()
+    expect(token(page, 3)).to_have_attribute("data-state", "C")
+
+
+def test_an_exported_trace_opens_again(watch: Visiting, tmp_path: Path) -> None:
+    page = watch().page
+    open_los_diego(page)
+    press(page, "Step")
+    files: dict[str, Path] = {}
+    for label in ("Trace", "Replay page", "This view", "The run", "Mask", "Score"):
+        press(page, "Export")
+        with page.expect_download() as download:
+            page.get_by_role("menuitem", name=label).click()
+        files[label] = tmp_path / download.value.suggested_filename
+        download.value.save_as(files[label])
+        assert files[label].stat().st_size > 500
+    trace = dard.Trace.load(files["Trace"])
+    assert trace.text.startswith("The city of San Diego")
+    press(page, "Reset")
+    page.get_by_label("Trace file").set_input_files(files["Trace"])
+    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
+    broken = tmp_path / "broken.json"
+    broken.write_text('{"format": "dard-trace", "version": 1, "model": "<img src=x onerror=alert(1)>"}')
+    page.get_by_label("Trace file").set_input_files(broken)
+    expect(page.get_by_role("alert")).to_contain_text("trace file is broken")
+    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
+
+
+def test_reload_restores_what_was_on_screen(watch: Visiting) -> None:
+    page = watch().page
+    open_los_diego(page)
+    press(page, "Step")
+    press(page, "Step")
+    token(page, 3).click()
+    page.wait_for_url(re.compile(r"step=2.*select=3"))
+    asked = parse_qs(urlsplit(page.url).query)
+    assert asked["prompt"] == [LOS_DIEGO] and asked["decoder"] == ["dard"] and asked["tau_c"] == ["0.4"]
+    page.reload()
+    slider = page.get_by_role("slider", name="step", exact=True)
+    expect(slider).to_have_attribute("aria-valuemax", "5")
+    expect(slider).to_have_attribute("aria-valuenow", "2")
+    expect(page.get_by_role("textbox", name="Prompt")).to_have_value(LOS_DIEGO)
+
+
+def test_settings_cannot_cross_and_presets_set_both(watch: Visiting) -> None:
+    page = watch().page
+    press(page, "Change")
+    low, high = page.get_by_label("τ_c · tau c", exact=True), page.get_by_label("τ_u · tau u", exact=True)
+    low.fill("0.95")
+    low.press("Tab")
+    expect(high).to_have_value("0.95")
+    high.fill("0.3")
+    high.press("Tab")
+    expect(low).to_have_value("0.3")
+    press(page, "fast")
+    expect(low).to_have_value("0.4")
+    expect(high).to_have_value("0.5")
+    page.get_by_label("Decoder").select_option("wino")
+    page.keyboard.press("Escape")
+    page.get_by_role("textbox", name="Prompt").press("Enter")
+    expect(token(page, 4)).to_have_attribute("data-state", "U")
+
+
+def test_two_visitors_do_not_see_each_other(watch: Visiting) -> None:
+    one, two = watch().page, watch().page
+    open_los_diego(one)
+    expect(two.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "0")
+    press(two, "Step")
+    expect(two.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "1")
+    expect(one.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
+
+
+@pytest.mark.parametrize("text", [*HOSTILE, ""])
+def test_hostile_prompts_are_refused_as_text(watch: Visiting, text: str) -> None:
+    """Nothing the prompt says is ever run; `visit` fails on any dialog or console error."""
+    page = watch().page
+    page.get_by_role("textbox", name="Prompt").evaluate("(box, text) => { box.value = text; }", text)
+    press(page, "Decode")
+    expect(page.get_by_role("alert")).to_contain_text("prompt")
+    expect(token(page, 4)).to_have_attribute("data-state", "M")
+
+
+def test_hostile_addresses_are_refused_as_text(server: str, visit: Visiting) -> None:
+    for text in HOSTILE[:6]:
+        query = urlencode({"prompt": text, "model": text, "decoder": text, "tau_c": text, "step": text, "select": text})
+        page = visit(f"{server}?{query}", ready="[role=alert]:not([hidden])").page
+        expect(page.get_by_role("alert")).to_be_visible()
+
+
+def test_hostile_tokens_are_shown_as_text(watch: Visiting) -> None:
+    page = watch(
+        f"?prompt={quote('Say [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] [MASK] [MASK]')}&model=hostile&ran=1"
+    ).page
+    expect(token(page, 1)).to_have_attribute("data-state", "U")
+    for position in range(1, 9):
+        token(page, position).click()
+    shown = " ".join(page.locator(READY).all_inner_texts())
+    assert "${alert(1)}" in shown and "onerror" in shown
+    assert page.locator(".dw-root img, .dw-root script").count() == 0
+
+
+def test_scrubbing_asks_nobody(watch: Visiting) -> None:
+    found = watch()
+    open_los_diego(found.page)
+    found.page.wait_for_timeout(500)
+    before = len(found.requests)
+    slider = found.page.get_by_role("slider", name="step", exact=True)
+    slider.focus()
+    for key in ("End", "Home", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        found.page.keyboard.press(key)
+    expect(slider).to_have_attribute("aria-valuenow", "2")
+    assert found.requests[before:] == []
+
+
+def test_dark_and_a_phone(watch: Visiting) -> None:
+    page = watch(viewport={"width": 390, "height": 844}).page
+    open_los_diego(page)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    light = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    press(page, "Dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != light
+    press(page, "Light")
+
+
+def test_fits_a_laptop_without_scrolling(watch: Visiting) -> None:
+    page = watch().page
+    open_los_diego(page)
+    bottom = page.evaluate(
+        "Math.max(...[...document.querySelectorAll('.dv-panel')].map((p) => p.getBoundingClientRect().bottom))"
+    )
+    assert bottom <= 800
+
+
+def test_compare_by_clicking(watch: Visiting) -> None:
+    page = watch().page
+    page.get_by_role("tab", name="Compare").click()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    rows = page.locator(".dw-table tbody tr:visible")
+    expect(rows).to_have_count(4)
+    expect(rows.nth(2)).to_contain_text("Los Diego")
+    expect(page.locator("button[data-position='3']:visible")).to_have_count(4)
+    page.get_by_role("button", name="Remove this decoder").first.click()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(rows).to_have_count(3)
+
+
+def test_programs_decode_compare_and_step(server: str) -> None:
+    client = Client(server, verbose=False)
+    body = client.predict(LOS_DIEGO, "dard", "", {"tau_c": 0.4}, api_name="/decode")
+    assert body["text"].startswith("The city of San Diego")
+    both = client.predict(LOS_DIEGO, ["standard", "wino"], "", {"standard": {"steps": 1}}, api_name="/compare")
+    assert "Los Diego" in both["standard"]["text"] and list(both) == ["standard", "wino"]
+    first = client.predict(LOS_DIEGO, "dard", "", {"tau_c": 0.4}, "", api_name="/step")
+    second = client.predict("", "dard", "", {}, first["run"], api_name="/step")
+    assert (first["step"]["index"], second["step"]["index"]) == (1, 2)
+    with pytest.raises(Exception, match="tau_c"):
+        client.predict(LOS_DIEGO, "dard", "", {"tau_c": 7}, api_name="/decode")
+
+
+def test_ready_is_printed_beside_a_one_button_page(
+    server: str, visit: Visiting, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The bar is 1.5 × a one-button page; machines are noisy, so it is printed and not asserted."""
+    with gr.Blocks() as plain:
+        gr.Button("One")
+    _, url, _ = plain.launch(prevent_thread_lock=True, quiet=True, server_port=None)
+
+    def seconds(address: str, ready: str) -> float:
+        began = time.perf_counter()
+        visit(address, ready=ready)
+        return time.perf_counter() - began
+
+    times = [(seconds(url, "button:has-text('One')"), seconds(server, READY)) for _ in range(3)]
+    plain.close()
+    ratio = sorted(mine / theirs for theirs, mine in times)[1]
+    with capsys.disabled():
+        print(f"\npage ready: {ratio:.2f} × a one-button page")

@@ -1,0 +1,458 @@
+"""The viewer in a real browser: replays opened from disk, and the viewer on a host of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import dard
+from dard.models.scripted import LOS_DIEGO, los_diego
+from dard.trace import Start, Step, Trace
+from tests.tiny import random_model
+from visual.export import replay_html, viewer_script, viewer_style
+from visual.payload import header, life, payload, step_payload
+
+Visiting = Callable[..., Any]
+HOSTILE = [
+    "<img src=x onerror=alert(1)>", "${alert(1)}", "{{x}}", "\u202eevil\u202c", "a\x00b", "👩‍👩‍👧", "x" * 900, "</script><script>alert(1)</script>",
+    "'quoted'", "\n", " ",
+]  # fmt: skip
+
+
+@cache
+def los() -> Trace:
+    return dard.decode(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8)
+
+
+@cache
+def long_session(length: int, steps: int) -> dard.Session:
+    session = dard.Session(random_model(3, layers=4, sharpness=1.4), "w5 w6 w7", gen_length=length, tau_c=0.5, tau_u=0.8)
+    for _ in range(steps):
+        session.step()
+    return session
+
+
+@pytest.fixture
+def replay(visit: Visiting, tmp_path: Path) -> Callable[..., Any]:
+    def open_replay(traces: Any, fragment: str = "", **options: Any) -> Any:
+        file = tmp_path / "replay.html"
+        file.write_text(replay_html(traces), encoding="utf-8")
+        return visit(f"{file.as_uri()}{fragment}", **options)
+
+    return open_replay
+
+
+@pytest.fixture
+def live(visit: Visiting, tmp_path: Path) -> Callable[..., Page]:
+    """The viewer alone, with a host written by the test; what it is asked for is collected in `asked`."""
+
+    def open_live(data: Any, host: str, options: str = "{}", **context: Any) -> Page:
+        file = tmp_path / "live.html"
+        file.write_text(
+            f"""<!doctype html><meta charset="utf-8"><title>host</title><style>body {{ margin: 0 16px }} {viewer_style()}</style>
+            <body><div id="viewer"></div><script type="application/json" id="data">{json.dumps(data).replace("<", chr(92) + "u003c")}</script>
+            <script type="module">{viewer_script()}
+            window.data = JSON.parse(document.getElementById('data').textContent);
+            window.asked = [];
+            const note = (name) => (...values) => {{ asked.push([name, ...values]); }};
+            window.viewer = createViewer(document.getElementById('viewer'), {host}, {options});
+            viewer.load(data.first).then(() => document.body.setAttribute('data-ready', ''));
+            </script>""",
+            encoding="utf-8",
+        )
+        return visit(file.as_uri(), **context).page
+
+    return open_live
+
+
+def token(page: Page, position: int, lane: int = 0) -> Locator:
+    return page.locator(f"[data-position='{position}']").nth(lane)
+
+
+def step_of(page: Page) -> int:
+    return int(page.get_by_role("slider", name="step").get_attribute("aria-valuenow") or -1)
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+# A replay from disk.
+
+
+def test_los_diego_by_clicking(replay: Visiting) -> None:
+    seen = replay(los())
+    page = seen.page
+    expect(page.get_by_role("status")).to_contain_text("2 positions are masked")
+    expect(token(page, 3)).to_have_attribute("data-state", "M")
+    expect(token(page, 0)).to_have_attribute("aria-label", "position 0, The, given")
+    press(page, "Step")
+    expect(token(page, 4)).to_have_attribute("aria-label", "position 4, Diego, candidate, confidence 0.57")
+    press(page, "Step")
+    expect(token(page, 3)).to_have_attribute("aria-label", re.compile("position 3, masked, confidence 0.04, revoked, revoked 1 time"))
+    expect(token(page, 3).locator(".dv-t")).to_have_text("Los")
+    expect(token(page, 3).locator(".dv-t")).to_have_css("text-decoration-line", "line-through")
+    expect(page.get_by_role("status")).to_contain_text("Los demoted to masked")
+    token(page, 3).click()
+    expect(page.locator(".dv-why")).to_contain_text("Los went back to masked")
+    press(page, "Run to end")
+    assert step_of(page) == los().num_steps
+    assert [token(page, i).locator(".dv-t").text_content() for i in (3, 4)] == ["San", "Diego"]
+    expect(token(page, 3).locator(".dv-scar")).to_have_text("×1")
+    expect(page.get_by_role("button", name="Step", exact=True)).to_be_disabled()
+    press(page, "Back")
+    assert step_of(page) == los().num_steps - 1
+    press(page, "Reset")
+    assert step_of(page) == 0
+    assert len(seen.requests) == 1
+
+
+def test_by_keyboard_alone(replay: Visiting) -> None:
+    page = replay(los()).page
+    page.keyboard.press("ArrowRight")
+    assert step_of(page) == 1
+    page.keyboard.press("n")
+    assert step_of(page) == 2
+    page.keyboard.press("End")
+    page.keyboard.press("p")
+    assert step_of(page) == 2
+    page.keyboard.press("Home")
+    assert step_of(page) == 0
+    page.keyboard.press("ArrowDown")
+    expect(token(page, 4)).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("ArrowUp")
+    expect(token(page, 3)).to_have_attribute("aria-pressed", "true")
+    token(page, 3).focus()
+    page.keyboard.press("Tab")
+    expect(token(page, 4)).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press(" ")
+    expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
+    expect(page.get_by_role("slider", name="step")).to_have_attribute("aria-valuenow", str(los().num_steps), timeout=15000)
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+
+
+def test_the_score_is_a_slider(replay: Visiting) -> None:
+    page = replay(los()).page
+    slider = page.get_by_role("slider", name="step")
+    assert [slider.get_attribute(f"aria-value{part}") for part in ("min", "max", "text")] == ["0", "5", "start"]
+    box = slider.bounding_box()
+    assert box
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 110, middle)
+    page.mouse.down()
+    for x in range(110, 300, 20):
+        page.mouse.move(box["x"] + x, middle)
+    page.mouse.up()
+    assert step_of(page) == 5
+    slider.focus()
+    page.keyboard.press("ArrowLeft")
+    assert step_of(page) == 4
+    expect(slider).to_have_attribute("aria-valuetext", re.compile("Step 4"))
+
+
+def test_the_address_points_at_a_moment(replay: Visiting) -> None:
+    page = replay(los(), "#step=2&position=4&order=position&hideLater=true").page
+    assert step_of(page) == 2
+    expect(token(page, 4)).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="by position")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_label("hide what comes later")).to_be_checked()
+    press(page, "Step")
+    page.wait_for_url(re.compile("step=3"))
+
+
+def test_the_mask_names_its_cells(replay: Visiting) -> None:
+    page = replay(los(), "#step=2&position=4").page
+    note = page.locator(".dv-masknote")
+    expect(note).to_have_text(re.compile(r"s4 → x3 blocked\. The shadow of Diego \(C 0\.57\) may not see Los \(C 0\.51\): Los is less confident\."))
+    mask = page.get_by_label("attention mask")
+    mask.focus()
+    page.keyboard.press("ArrowDown")
+    expect(note).to_contain_text("s3 → x3 blocked. The shadow of Los (C 0.51) may not see Los")
+    expect(note).to_contain_text("a shadow never sees its own token")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    box = mask.bounding_box()
+    assert box
+    page.mouse.move(box["x"] + 60, box["y"] + 40)
+    expect(note).to_contain_text("x4 → x")
+    press(page, "reach")
+    expect(page.locator(".dv-layertext")).to_contain_text("1 layer")
+    page.get_by_role("button", name="by position").click()
+    assert step_of(page) == 2
+
+
+def test_reach_and_zoom_on_a_long_block(replay: Visiting) -> None:
+    session = long_session(96, 12)
+    page = replay(session.trace, "#step=9").page
+    expect(page.locator(".dv-why")).not_to_have_text("…")
+    press(page, "reach")
+    expect(page.locator(".dv-layertext")).to_contain_text("4 layers")
+    page.get_by_label("layers of reach").fill("2")
+    expect(page.locator(".dv-layertext")).to_contain_text("2 layers")
+    for _ in range(3):
+        page.get_by_role("button", name="zoom in").click()
+    page.get_by_label("attention mask").focus()
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".dv-masknote b").first).to_contain_text("→")
+    for _ in range(3):
+        page.get_by_role("button", name="zoom out").click()
+
+
+def test_decoders_without_shadow_say_so(replay: Visiting) -> None:
+    page = replay(dard.decode(los_diego(), LOS_DIEGO, decoder="standard", steps=1), "#step=1").page
+    expect(page.locator(".dv-maskmessage")).to_contain_text("Standard has no shadow sequence")
+    expect(page.locator(".dv-wnote")).to_contain_text("nothing to mix")
+    expect(page.get_by_role("button", name="by state")).to_be_hidden()
+    expect(page.get_by_role("button", name="weights", exact=True)).to_be_hidden()
+
+
+def test_four_decoders_on_one_scrubber(replay: Visiting) -> None:
+    traces = dard.compare(los_diego(), LOS_DIEGO, settings={"dard": {"tau_c": 0.4, "tau_u": 0.8}, "standard": {"steps": 1}})
+    page = replay(traces, "#step=2&position=4").page
+    assert page.locator(".dv-toks").count() == 4
+    expect(page.locator(".dv-who b")).to_have_text(["DARD", "WINO", "Saber", "Standard"])
+    page.keyboard.press("End")
+    assert step_of(page) == max(trace.num_steps for trace in traces.values())
+    token(page, 3, lane=3).click()
+    expect(page.get_by_role("status")).to_contain_text("Standard.")
+    expect(page.locator(".dv-maskmessage")).to_contain_text("no shadow")
+    assert page.locator(".dv-differs").count() > 0
+    token(page, 4, lane=1).hover()
+    assert page.locator(".dv-hover[data-position='4']").count() == 3
+
+
+def test_dark_follows_the_page(replay: Visiting) -> None:
+    page = replay(los(), color_scheme="dark").page
+    colour = "getComputedStyle(document.querySelector('.dv-panel')).backgroundColor"
+    pixel = "[...document.querySelector('.dv-score').getContext('2d').getImageData(60, 40 * devicePixelRatio + 60, 1, 1).data]"
+    assert page.evaluate(colour) == "rgb(21, 26, 31)"
+    press(page, "Light")
+    assert page.evaluate(colour) == "rgb(255, 255, 255)"
+    assert page.evaluate(pixel) is not None
+    press(page, "Dark")
+    assert page.evaluate(colour) == "rgb(21, 26, 31)"
+
+
+def test_a_phone_shows_everything_without_scrolling_sideways(replay: Visiting) -> None:
+    page = replay(los(), "#step=2&position=4", viewport={"width": 390, "height": 844}).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    press(page, "Step")
+    assert step_of(page) == 3
+    tokens, inspector, score, mask = (page.locator(f".dv-p-{name}").bounding_box()["y"] for name in ("tokens", "insp", "score", "mask"))
+    assert tokens < inspector < score < mask
+
+
+def test_fits_a_laptop_without_scrolling(live: Callable[..., Page]) -> None:
+    """1280 × 800 with 110 pixels taken above, up to 32 positions."""
+    for trace in (los(), long_session(32, 6).trace):
+        page = live({"first": payload(trace)}, "{ requestStep() {}, requestBranch() {} }")
+        page.evaluate("viewer.setStep(2)")
+        assert page.evaluate("document.getElementById('viewer').getBoundingClientRect().height") <= 690
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_moves_while_playing(replay: Visiting, width: int) -> None:
+    page = replay(long_session(24, 10).trace, viewport={"width": width, "height": 800}).page
+    boxes = """() => JSON.stringify([...document.querySelectorAll('.dv-panel, .dv-tok, .dv-btn, canvas, .dv-why, .dv-status, .dv-note')]
+        .map((node) => { const box = node.getBoundingClientRect(); return [box.x, box.y, box.width, box.height] }))"""
+    first = page.evaluate(boxes)
+    for step in range(1, 11):
+        page.evaluate(f"viewer.setState({{ step: {step}, position: {step % 5} }})")
+        page.evaluate("window.scrollTo(0, 0)")
+        assert page.evaluate(boxes) == first, step
+
+
+# A trace that means harm.
+
+
+def hostile_trace() -> Trace:
+    """Los Diego with every word replaced by something that would like to be markup, script or invisible."""
+    trace = los()
+    texts = {number: HOSTILE[n % len(HOSTILE)] for n, number in enumerate(trace.token_text)}
+    return trace.model_copy(update={"token_text": texts, "prompt": " ".join(HOSTILE), "model": HOSTILE[0], "text": HOSTILE[1]})
+
+
+def test_hostile_text_is_shown_as_text(replay: Visiting) -> None:
+    body = json.loads(hostile_trace().to_bytes(compress=False))
+    for step in body["steps"]:
+        step["why"] = {key: " ".join(HOSTILE) for key in step.get("why", {})}
+    seen = replay(Trace.from_bytes(json.dumps(body).encode()), "#step=2&position=4&order=<img>&step=%3Cscript%3E")
+    page = seen.page
+    for position in range(12):
+        page.evaluate(f"viewer.select({position})")
+        for step in range(6):
+            page.evaluate(f"viewer.setStep({step})")
+    shown = page.locator(".dv-t").all_text_contents()
+    assert any("<img src=x onerror=alert(1)>".replace(" ", "␣") in text for text in shown)
+    assert max(map(len, shown)) <= 50
+    assert page.locator("img, iframe, object").count() == 0
+    assert "\u202e" not in page.locator("body").inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    assert len(seen.requests) == 1
+
+
+# The viewer and its host.
+
+
+def test_a_live_run_asks_for_steps_and_follows_them(live: Callable[..., Page]) -> None:
+    trace = los()
+    empty = Trace.model_construct(**{**dict(trace), "steps": []})
+    steps = [step_payload(trace, step) for step in trace.steps]
+    host = "{ requestStep: note('step'), requestRun: note('run'), requestStop: note('stop'), requestReset: note('reset') }"
+    page = live({"first": header(empty), "steps": steps}, host)
+    press(page, "Step")
+    assert page.evaluate("asked") == [["step"]]
+    expect(page.get_by_role("button", name="Step", exact=True)).to_be_disabled()
+    page.evaluate("viewer.append(data.steps[0])")
+    expect(token(page, 4)).to_have_attribute("data-state", "C")
+    assert step_of(page) == 1
+    press(page, "Back")
+    page.evaluate("viewer.append([data.steps[1]])")
+    assert step_of(page) == 0, "the view stays where the reader is"
+    press(page, "Run to end")
+    assert page.evaluate("asked.at(-1)") == ["run"]
+    assert step_of(page) == 2
+    page.evaluate("viewer.setBusy('Decoding …')")
+    press(page, "Stop")
+    assert page.evaluate("asked.at(-1)") == ["stop"]
+    page.evaluate("viewer.append(data.steps.slice(2)); viewer.setBusy(null); viewer.setStep(4)")
+    expect(page.get_by_role("slider", name="step")).to_have_attribute("aria-valuenow", "4")
+    press(page, "Run to end")
+    assert page.evaluate("asked.filter(([name]) => name === 'run').length") == 1, "a finished run is not run again"
+    press(page, "Reset")
+    assert page.evaluate("asked.at(-1)") == ["reset"]
+
+
+def test_playing_goes_on_with_new_steps(live: Callable[..., Page]) -> None:
+    trace = los()
+    empty = Trace.model_construct(**{**dict(trace), "steps": []})
+    host = "{ requestStep: () => { const next = data.steps[viewer.last]; setTimeout(() => viewer.append(next), 20); } }"
+    page = live({"first": header(empty), "steps": [step_payload(trace, s) for s in trace.steps]}, host, "{ speed: 15 }")
+    press(page, "Play")
+    expect(page.get_by_role("slider", name="step")).to_have_attribute("aria-valuenow", "5", timeout=10000)
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+
+
+def test_branching_from_the_inspector(live: Callable[..., Page]) -> None:
+    page = live({"first": payload(los())}, "{ requestBranch: note('branch') }")
+    page.evaluate("viewer.setState({ step: 1, position: 3 })")
+    page.get_by_role("button", name="San", exact=True).click()
+    press(page, "Branch here")
+    san = next(number for number, text in los().token_text.items() if text == "San")
+    assert page.evaluate("asked") == [["branch", {"lane": 0, "step": 1, "position": 3, "token": san, "state": "C"}]]
+    page.get_by_label("other token").fill("Long")
+    page.get_by_role("button", name="unmasked", exact=True).click()
+    page.get_by_label("other token").press("Enter")
+    assert page.evaluate("asked.at(-1)[1]") == {"lane": 0, "step": 1, "position": 3, "token": "Long", "state": "U"}
+    page.keyboard.press("ArrowRight")
+    assert step_of(page) == 1, "typing does not move the run"
+    page.evaluate("viewer.select(0)")
+    expect(page.get_by_role("button", name="Branch here")).to_be_disabled()
+
+
+def test_controls_without_a_host_are_not_there(live: Callable[..., Page]) -> None:
+    page = live({"first": payload(los())}, "{}")
+    for name in ("Branch here", "Export", "Stop"):
+        assert page.get_by_role("button", name=name, exact=True).count() == 0
+    page.evaluate("viewer.setBranches([{ id: 'a', name: 'first' }, { id: 'b', name: 'second' }], 'a')")
+    expect(page.locator(".dv-branches")).to_be_hidden()
+
+
+def test_export_messages_and_branches(live: Callable[..., Page]) -> None:
+    host = "{ requestExport: note('export'), switchBranch: note('switch'), compareBranches: note('compare') }"
+    page = live({"first": payload(los())}, host, "{ exports: { json: 'Trace', html: 'Replay' } }")
+    press(page, "Export")
+    page.get_by_role("menuitem", name="Replay").click()
+    page.evaluate("viewer.setMessage('token = <b>x</b> is 2 tokens')")
+    expect(page.get_by_role("alert")).to_contain_text("token = <b>x</b> is 2 tokens")
+    press(page, "dismiss")
+    expect(page.get_by_role("alert")).to_have_count(0)
+    page.evaluate("viewer.setBranches([{ id: 'a', name: 'first' }, { id: 'b', name: '<i>second</i>' }], 'a')")
+    press(page, "<i>second</i>")
+    press(page, "Show")
+    assert page.evaluate("asked") == [["export", "html"], ["switch", "b"], ["compare", "a", "b"]]
+
+
+def test_a_long_token_life_is_fetched_once(live: Callable[..., Page]) -> None:
+    session = long_session(96, 12)
+    trace = session.trace
+    lives = {position: life(trace, position) for position in (0, 7)}
+    host = "{ fetchLife: (position) => { asked.push(position); return Promise.resolve(data.lives[position]); } }"
+    page = live({"first": payload(trace), "lives": lives}, host)
+    page.evaluate("viewer.setState({ position: 7, step: 3 })")
+    expect(page.locator(".dv-why")).not_to_have_text("…")
+    for step in range(12):
+        page.evaluate(f"viewer.setStep({step})")
+    assert page.evaluate("asked") == [0, 7]
+
+
+def test_calls_right_after_a_load_find_it_done(live: Callable[..., Page]) -> None:
+    other = long_session(24, 10).trace
+    page = live({"first": payload(los()), "other": payload(other)}, "{}")
+    state = page.evaluate("(async () => { const done = viewer.load(data.other); viewer.select(20); viewer.setStep(9); await done; await viewer.work; return viewer.getState(); })()")
+    assert (state["position"], state["step"]) == (20, 9)
+
+
+def test_destroy_leaves_nothing_behind(live: Callable[..., Page]) -> None:
+    page = live({"first": payload(los())}, "{}")
+    page.evaluate("viewer.destroy()")
+    assert page.evaluate("document.getElementById('viewer').childNodes.length") == 0
+    page.keyboard.press("ArrowRight")
+
+
+def test_scrubbing_is_quick_and_asks_nobody(live: Callable[..., Page], capsys: pytest.CaptureFixture[str]) -> None:
+    """Prints the cost of a step at L = 256; the time is not asserted, the silence is."""
+    trace = long_session(256, 24).trace
+    host = "{ fetchLife: (position) => { asked.push(position); return Promise.resolve(data.life); } }"
+    page = live({"first": payload(trace), "life": life(trace, 0)}, host)
+    expect(page.locator(".dv-why")).to_be_visible()
+    before = page.evaluate("performance.getEntriesByType('resource').length")
+    times = page.evaluate(
+        """async () => { const times = []; for (let round = 0; round < 2; round++) for (let step = 0; step <= viewer.last; step++) {
+        const start = performance.now(); viewer.setStep(step); times.push(performance.now() - start);
+        await new Promise((then) => requestAnimationFrame(() => setTimeout(then))); } return times; }"""
+    )
+    assert page.evaluate("asked") == [0]
+    assert page.evaluate("performance.getEntriesByType('resource').length") == before
+    with capsys.disabled():
+        print(f"\nscrubbing at L = 256: median {statistics.median(times):.1f} ms of script per step, best quarter {statistics.quantiles(times)[0]:.1f} ms")
+
+
+def test_a_notebook_shows_the_viewer(visit: Visiting, tmp_path: Path) -> None:
+    file = tmp_path / "notebook.html"
+    file.write_text(f"<!doctype html><meta charset='utf-8'>{los()._repr_html_()}", encoding="utf-8")
+    frame = visit(file.as_uri(), ready="iframe").page.frame_locator("iframe")
+    frame.get_by_role("button", name="Step", exact=True).click()
+    expect(frame.locator("[data-position='4']")).to_have_attribute("data-state", "C")
+
+
+def test_steps_and_start_of_a_trace_are_what_the_page_holds(replay: Visiting) -> None:
+    """The unpacked frames against the trace itself: tokens, states, confidences, weights, masks."""
+    session = long_session(24, 10)
+    trace = session.trace
+    page = replay(trace).page
+    frames = page.evaluate(
+        """() => viewer.lanes[0].frames.map((f) => ({ tokens: [...f.tokens], states: [...f.states].map((s) => 'MCU'[s]).join(''), confidence: [...f.confidence],
+        weights: f.weights ? [...f.weights.w] : null, mask: f.mask ? [...f.mask] : null, block: f.block }))"""
+    )
+    moments: list[Start | Step] = [trace.start, *trace.steps]
+    for frame, moment in zip(frames, moments, strict=True):
+        assert frame["tokens"] == moment.tokens
+        assert frame["states"] == moment.states
+        assert frame["confidence"] == [round(1000 * c) for c in moment.confidence]
+    for frame, step in zip(frames[1:], trace.steps, strict=True):
+        mask = step.mask
+        assert mask is not None
+        assert frame["mask"] == np.packbits(mask, axis=1).flatten().tolist()
+        start, end = step.block
+        if frame["weights"] is not None:
+            assert frame["weights"] == [65535 if w is None else round(10_000 * w) for w in step.weights[start:end]]

@@ -1,0 +1,413 @@
+"""The trace file: exact round trip, a bounded size, and every kind of broken file refused with one sentence."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import time
+import zlib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import LlamaForCausalLM
+
+import dard
+from dard.models.backbone import BackboneModel
+from dard.models.scripted import LOS_DIEGO, los_diego
+from dard.trace import MAX_FILE_BYTES, Trace, TraceError, json_schema
+from tests.helpers import ALL_DECODERS, body_of
+from tests.tiny import MASK_ID, llama_config, random_model
+
+Body = dict[str, Any]
+
+
+def assert_same(one: Trace, other: Trace) -> None:
+    """Field by field, what the file holds and what a step knows from its neighbours."""
+    for name in Trace.model_fields:
+        if name != "steps":
+            assert getattr(one, name) == getattr(other, name), name
+    assert len(one.steps) == len(other.steps)
+    for a, b in zip(one.steps, other.steps, strict=True):
+        for name in type(a).model_fields:
+            assert getattr(a, name) == getattr(b, name), name
+        assert (a.tokens_before, a.states_before, a.confidence_before) == (
+            b.tokens_before,
+            b.states_before,
+            b.confidence_before,
+        )
+        assert (a.fixed, a.num_layers) == (b.fixed, b.num_layers)
+        for name in ("mask", "outside_keys"):
+            ours, theirs = getattr(a, name), getattr(b, name)
+            assert (ours is None) == (theirs is None)
+            assert ours is None or np.array_equal(ours, theirs)
+    assert one.to_bytes() == other.to_bytes()
+
+
+# Round trip.
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    decoder=st.sampled_from(ALL_DECODERS),
+    prompt=st.lists(st.integers(0, 12).map(lambda t: 0 if t < 5 else t), min_size=1, max_size=8),
+    block_length=st.one_of(st.none(), st.integers(1, 8)),
+    temperature=st.sampled_from([0.0, 0.7]),
+    seed=st.integers(0, 3),
+    compress=st.booleans(),
+    tau=st.tuples(st.floats(0, 1), st.floats(0, 1)),
+    ordering=st.sampled_from(["confidence", "entropy", "margin", "l2r", "bidirectional"]),
+    mixing=st.one_of(st.just("adaptive"), st.floats(0, 1)),
+    verify=st.sampled_from(["held", "argmax"]),
+    outside=st.sampled_from(["reliable", "all"]),
+)
+def test_a_saved_trace_is_read_back_exactly(
+    decoder: str,
+    prompt: list[int],
+    block_length: int | None,
+    temperature: float,
+    seed: int,
+    compress: bool,
+    tau: tuple[float, float],
+    **own: Any,
+) -> None:
+    values: Body = {"gen_length": 5, "block_length": block_length, "temperature": temperature, "seed": seed}
+    if decoder == "dard":
+        values |= own | {"tau_c": min(tau), "tau_u": max(tau), "max_steps": 8}
+    elif decoder in ("wino", "threshold"):
+        values["threshold"] = tau[0]
+    trace = dard.decode(random_model(seed), prompt, decoder, **values)
+    assert_same(Trace.from_bytes(trace.to_bytes(compress)), trace)
+
+
+@pytest.mark.parametrize("decoder", ALL_DECODERS)
+@pytest.mark.parametrize("name", ["t.json", "t.json.gz"])
+def test_files_plain_and_gzipped(decoder: str, name: str, tmp_path: Path) -> None:
+    trace = dard.decode(random_model(1), [5, 6, 7], decoder, gen_length=7, block_length=3)
+    trace.save(tmp_path / name)
+    data = (tmp_path / name).read_bytes()
+    assert (data[:2] == b"\x1f\x8b") == name.endswith(".gz")
+    assert_same(Trace.load(tmp_path / name), trace)
+    assert_same(Trace.load(str(tmp_path / name)), trace)
+
+
+def test_unfinished_edited_and_empty_traces_are_read_back_too() -> None:
+    session = dard.Session(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8)
+    branch = session.at(0).edit(3, token="Los", state="C")
+    traces = [session.trace, branch.trace]
+    branch.step()
+    traces += [branch.trace, branch.edit(4, token="Diego", state="U").trace, branch.edit(3, state="M").trace]
+    traces.append(branch.edit(4, token="San", state="C").run())
+    for trace in traces:
+        assert_same(Trace.from_bytes(trace.to_bytes()), trace)
+
+
+def test_saving_twice_gives_the_same_bytes() -> None:
+    trace = good()
+    assert trace.to_bytes() == trace.to_bytes()
+
+
+def test_loading_needs_no_torch() -> None:
+    import subprocess
+    import sys
+
+    code = "import dard.trace, dard.explain, sys; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])
+
+
+def test_the_schema_names_every_field() -> None:
+    schema = json.loads(json_schema())
+    assert set(schema["properties"]) == set(body_of(good()))
+
+
+# Size.
+
+
+class NumberWords:
+    """Stands in for a tokenizer of a large vocabulary."""
+
+    unk_token_id = None
+
+    def decode(self, ids: list[int], **options: Any) -> str:
+        return " ".join(f"tok{i}" for i in ids)
+
+
+def scattered(token: int) -> int:
+    """A small id as an id of a vocabulary of 126464."""
+    return (token * 61 + 17) % 126_464
+
+
+def test_a_trace_of_256_tokens_and_60_steps_stays_below_600_kilobytes(capsys: pytest.CaptureFixture[str]) -> None:
+    """A decode of 60 steps in one block with about 20 changes a step, five times what filling it takes.
+
+    The model has 2048 words; their ids are scattered over 126464 afterwards, because logits over so many words for
+    so many rows would take a minute.
+    """
+    torch.manual_seed(0)
+    network = LlamaForCausalLM(llama_config(2, 2048))
+    scale = {"embed": 1.0, "lm_head": 0.75, "self_attn": 0.1, "mlp": 0.2}
+    with torch.no_grad():
+        for name, weight in network.named_parameters():
+            if weight.dim() == 2:
+                weight.normal_(0.0, next(value for part, value in scale.items() if part in name))
+    model = BackboneModel(network, NumberWords(), mask_id=MASK_ID, eos_id=None, name="random", max_length=512)
+    session = dard.Session(model, list(range(100, 116)), gen_length=256, tau_c=0.4, tau_u=0.6)
+    session.run(lambda step: session.cancel() if step.index == 60 else None)
+    trace = session.trace
+    changes = sum(len(s.decided) + len(s.demoted) + len(s.promoted) for s in trace.steps)
+    assert trace.num_steps == 60 and changes > 600
+    body = body_of(trace)
+    body["mask_id"] = scattered(MASK_ID)
+    body["prompt_tokens"] = [scattered(t) for t in body["prompt_tokens"]]
+    body["token_text"] = {str(scattered(int(t))): text for t, text in body["token_text"].items()}
+    for moment in (body["start"], *body["steps"]):
+        moment["tokens"] = [scattered(t) for t in moment["tokens"]]
+        for table in moment.get("top", {}).values():
+            table["ids"] = [scattered(t) for t in table["ids"]]
+    size = len(Trace.from_bytes(json.dumps(body).encode()).to_bytes())
+    with capsys.disabled():
+        print(f"\n256 tokens, 60 steps, {changes} changes: {size:,} bytes gzipped")
+    assert size < 600_000
+
+
+# Broken files.
+
+
+@cache
+def good() -> Trace:
+    trace = dard.decode(random_model(1), [5, 6, 7], gen_length=6, block_length=4, tau_c=0.3, tau_u=0.6)
+    assert trace.num_steps > 3
+    return trace
+
+
+def change(path: str, value: Any) -> Callable[[Body], None]:
+    """Set a field named by its path, such as "steps.0.tokens"."""
+
+    def apply(body: Body) -> None:
+        *parents, last = [int(part) if part.isdigit() else part for part in path.split(".")]
+        place: Any = body
+        for part in parents:
+            place = place[part]
+        if value is ...:
+            del place[last]
+        else:
+            place[last] = value(place[last]) if callable(value) else value
+
+    return apply
+
+
+def packed(make: Callable[[bytes], bytes]) -> Callable[[str], str]:
+    """A change of the masks before they are compressed."""
+    return lambda text: base64.b64encode(zlib.compress(make(zlib.decompress(base64.b64decode(text))))).decode()
+
+
+BROKEN: dict[str, Callable[[Body], None]] = {
+    "another format": change("format", "something"),
+    "no format": change("format", ...),
+    "a newer version": change("version", 2),
+    "the version as text": change("version", "1"),
+    "the version as true": change("version", True),
+    "no version": change("version", ...),
+    "an unknown field": lambda body: body.update(surprise=1),
+    "an unknown field in a step": lambda body: body["steps"][0].update(surprise=1),
+    "an unknown field in the start": lambda body: body["start"].update(surprise=1),
+    "an unknown path of predictions": lambda body: body["steps"][0]["top"].update(y=body["steps"][0]["top"]["x"]),
+    "a missing field": change("prompt", ...),
+    "a missing field in a step": change("steps.0.tokens", ...),
+    "no steps": change("steps", ...),
+    "steps that are no list": change("steps", {"0": 1}),
+    "a step that is no object": change("steps.0", 5),
+    "confidence not a number": change("steps.0.confidence.0", float("nan")),
+    "infinite confidence": change("steps.0.confidence.0", float("inf")),
+    "negative confidence": change("steps.0.confidence.0", -0.1),
+    "confidence above 1": change("steps.0.confidence.0", 1.01),
+    "confidence as text": change("steps.0.confidence.0", "0.5"),
+    "confidence missing": change("steps.0.confidence.0", None),
+    "weight above 1": change("steps.0.weights.0", 2),
+    "negative score": change("steps.0.score_d.0", -1),
+    "negative time": change("steps.0.forward_seconds", -1),
+    "time not a number": change("steps.0.other_seconds", float("nan")),
+    "fact not a number": change("steps.0.facts", {"threshold": float("nan")}),
+    "negative token": change("steps.0.tokens.0", -5),
+    "huge token": change("steps.0.tokens.0", 10**30),
+    "token as a fraction": change("steps.0.tokens.0", 1.5),
+    "token as true": change("steps.0.tokens.0", True),
+    "too few tokens": change("steps.0.tokens", lambda row: row[:-1]),
+    "too many tokens": change("steps.0.tokens", lambda row: [*row, 3]),
+    "too few states": change("steps.0.states", lambda row: row[:-1]),
+    "too few confidences": change("steps.1.confidence", lambda row: row[:-1]),
+    "too many weights": change("steps.1.weights", lambda row: [*row, None]),
+    "too few scores": change("steps.1.score_p", []),
+    "too few given flags": change("fixed", lambda row: row[:-1]),
+    "given flags as numbers": change("fixed", lambda row: [0 for _ in row]),
+    "an empty region": change("start.tokens", []),
+    "a state letter that does not exist": change("steps.0.states", lambda row: "X" + row[1:]),
+    "a state letter in lower case": change("start.states", lambda row: row.lower()),
+    "states with a line break at the end": change("steps.0.states", lambda row: row[:-1] + "\n"),
+    "a masked position that holds a token": change("steps.0.states", lambda row: "M" * len(row)),
+    "a decided position that holds none": change("steps.0.tokens", lambda row: [MASK_ID] * len(row)),
+    "a position outside the region": change("steps.0.decided", [6]),
+    "a negative position": change("steps.0.promoted", [-1]),
+    "a huge position": change("steps.0.demoted", [10**18]),
+    "the same position twice": change("steps.0.decided", [1, 1]),
+    "a sentence about a position outside": change("steps.0.why", {"77": "no"}),
+    "a sentence about no position": change("steps.0.why", {"a": "no"}),
+    "an endless sentence": change("steps.0.why", {"0": "x" * 100_000}),
+    "predictions at a position outside": change("steps.0.top.x.positions.0", 99),
+    "predictions at the same position twice": change("steps.0.top.x.positions", lambda row: [row[0]] * len(row)),
+    "predictions of another number": change("steps.0.top.x.ids", lambda row: row[:-1]),
+    "probabilities of another number": change("steps.0.top.x.p", lambda row: [*row, 1]),
+    "probability above one": change("steps.0.top.x.p.0", 10_001),
+    "negative probability": change("steps.0.top.x.p.0", -1),
+    "a huge k": change("steps.0.top.x.k", 10**9),
+    "steps out of order": change("steps", lambda steps: steps[::-1]),
+    "a step missing in the middle": change("steps", lambda steps: steps[:1] + steps[2:]),
+    "a block outside the region": change("steps.0.block", [0, 60]),
+    "an empty block": change("steps.0.block", [2, 2]),
+    "a block the wrong way round": change("steps.0.block", [4, 1]),
+    "a block of three numbers": change("steps.0.block", [0, 1, 2]),
+    "no layers": change("num_layers", 0),
+    "a million layers": change("num_layers", 10**6),
+    "a prompt that is no text": change("prompt", 5),
+    "an endless prompt": change("prompt", "x" * 300_000),
+    "settings that nest": change("settings", {"a": {"b": 1}}),
+    "a setting that is not a number": change("settings", {"tau_c": float("nan")}),
+    "a setting of a thousand digits": change("settings", {"seed": 10**1000}),
+    "words by no id": change("token_text", {"a": "b"}),
+    "masks that are no text": change("masks", 7),
+    "masks that are not base64": change("masks", "@@@@"),
+    "masks that are not compressed": change("masks", base64.b64encode(b"hello").decode()),
+    "masks cut short": change("masks", lambda text: text[: len(text) // 8 * 4]),
+    "no masks": change("masks", ...),
+    "masks of too few steps": change("masks", packed(lambda data: data[:-5])),
+    "masks of too many steps": change("masks", packed(lambda data: data + b"\0")),
+    "masks with a flag that does not exist": change("masks", packed(lambda data: b"\x09" + data[1:])),
+    "masks with something after them": change(
+        "masks", lambda text: base64.b64encode(base64.b64decode(text) + b"more").decode()
+    ),
+    "masks that unpack to 100 MB": change(
+        "masks", lambda text: base64.b64encode(zlib.compress(bytes(100 << 20), 9)).decode()
+    ),
+}
+
+
+def refused(data: bytes) -> str:
+    """The sentence a file is refused with."""
+    began = time.process_time()
+    with pytest.raises(TraceError) as caught:
+        Trace.from_bytes(data)
+    assert time.process_time() - began < 1.0
+    sentence = str(caught.value)
+    assert "trace file" in sentence and "\n" not in sentence and 10 < len(sentence) < 400, sentence
+    assert "Traceback" not in sentence and "pydantic" not in sentence
+    return sentence
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_broken_file_is_refused(kind: str) -> None:
+    body = body_of(good())
+    BROKEN[kind](body)
+    data = json.dumps(body).encode()
+    refused(data)
+    refused(gzip.compress(data))
+
+
+def test_the_unbroken_file_is_not_refused() -> None:
+    assert_same(Trace.from_bytes(json.dumps(body_of(good())).encode()), good())
+
+
+BYTES: dict[str, Callable[[], bytes]] = {
+    "nothing": lambda: b"",
+    "not JSON": lambda: b"hello",
+    "JSON cut short": lambda: good().to_bytes(compress=False)[:-10],
+    "JSON and more": lambda: good().to_bytes(compress=False) + b"{}",
+    "a list": lambda: b"[1, 2]",
+    "a number": lambda: b"5",
+    "null": lambda: b"null",
+    "not UTF-8": lambda: b'{"format": "\xff\xfe"}',
+    "gzip cut short": lambda: good().to_bytes()[:-20],
+    "gzip's first two bytes alone": lambda: b"\x1f\x8b",
+    "gzip with a flipped byte": lambda: (lambda d: d[:200] + bytes([d[200] ^ 255]) + d[201:])(good().to_bytes()),
+    "gzip with a wrong checksum": lambda: good().to_bytes()[:-8] + bytes(8),
+    "gzip with something after it": lambda: good().to_bytes() + b"more",
+    "gzip in gzip": lambda: gzip.compress(good().to_bytes()),
+    "deep nesting": lambda: b"[" * 200_000,
+    "deep nesting in an object": lambda: b'{"format":"dard-trace","version":1,"prompt":' + b"[" * 200_000,
+    "deep but closed nesting": lambda: b'{"format":"dard-trace","version":1,"prompt":' + b"[" * 900 + b"]" * 900 + b"}",
+    "a number of ten thousand digits": lambda: b'{"format":"dard-trace","version":' + b"1" * 10_000 + b"}",
+    "a version of four thousand digits": lambda: b'{"format":"dard-trace","version":' + b"1" * 4_000 + b"}",
+    "a float too large": lambda: good().to_bytes(False).replace(b'"confidence":[', b'"confidence":[1e999,', 1),
+    "a version that is an object": lambda: b'{"format":"dard-trace","version":{"a":[1,2,3]}}',
+    "a lone surrogate": lambda: good().to_bytes(False).replace(b'"prompt":"', b'"prompt":"\\ud800', 1),
+    "unknown fields without end": lambda: json.dumps(
+        {"format": "dard-trace", "version": 1} | {f"f{i}": 0 for i in range(300_000)}
+    ).encode(),
+}
+
+
+@pytest.mark.parametrize("kind", BYTES)
+def test_bytes_that_are_no_trace_are_refused(kind: str) -> None:
+    refused(BYTES[kind]())
+
+
+def test_a_gzip_bomb_is_refused_before_it_unfolds() -> None:
+    refused(gzip.compress(bytes(MAX_FILE_BYTES + (8 << 20)), 9))
+
+
+def test_a_file_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    with open(tmp_path / "large.json", "wb") as file:
+        file.truncate(MAX_FILE_BYTES + 1)
+    with pytest.raises(TraceError, match="larger than 64 MB"):
+        Trace.load(tmp_path / "large.json")
+
+
+def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    for path in (tmp_path / "missing.json", tmp_path):
+        with pytest.raises(TraceError, match="cannot be read"):
+            Trace.load(path)
+
+
+def test_a_trace_error_is_bad_input() -> None:
+    assert issubclass(TraceError, dard.InputError) and issubclass(TraceError, ValueError)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.binary(max_size=200))
+def test_random_bytes_never_raise_anything_else(data: bytes) -> None:
+    for bytes_ in (data, b"\x1f\x8b" + data):
+        with pytest.raises(TraceError):
+            Trace.from_bytes(bytes_)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data())
+def test_any_value_in_any_place_is_either_read_or_refused(data: st.DataObject) -> None:
+    body = body_of(good())
+    place: Any = body
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(place[key], dict | list) or not place[key] or data.draw(st.integers(0, 3)) == 0:
+            break
+        place = place[key]
+    place[key] = data.draw(JSON)
+    try:
+        trace = Trace.from_bytes(json.dumps(body).encode())
+    except TraceError as error:
+        assert "\n" not in str(error)
+    else:
+        assert_same(Trace.from_bytes(trace.to_bytes()), trace)
