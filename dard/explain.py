@@ -26,7 +26,7 @@ def explain(step: Step, position: int, decoder: str, settings: Mapping[str, Any]
     if step.fixed[position]:
         return f"{quote(step.tokens[position], word)} is given by the template: always unmasked, never verified."
     start, end = step.block
-    looked_at = start <= position < end or position in step.decided or position in step.demoted
+    looked_at = start <= position < end or (decoder == "saber" and position < end)
     if not looked_at:
         where = "an earlier" if position < start else "a later"
         return f"Position {position} belongs to {where} block; this step did not look at it."
@@ -40,7 +40,7 @@ def explain_in(trace: Trace, step: Step, position: int) -> str:
     try:
         return explain(step, position, trace.decoder, trace.settings, trace.word)
     except (KeyError, TypeError, ValueError):  # a file may name a decoder without its settings
-        return f"This trace lacks the settings of {trace.decoder[:WORD_AT_MOST]!r} that would explain position {position}."
+        return f"This trace lacks settings of {trace.decoder[:WORD_AT_MOST]!r} that would explain position {position}."
 
 
 def summary(step: Step, word: Word) -> str:
@@ -246,22 +246,25 @@ def saber_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word) 
     before, after, c = step.states_before[i], step.states[i], step.confidence[i]
     delta = c - step.confidence_before[i]
     threshold = step.facts.get("threshold", 1.0)
+    mean = "the mean commit confidence" if UNMASKED in decided_before(step) else "the bar of a first commit"
     change = f"its confidence changed by {delta:+.2f} to {number(c)}"
     if after == MASKED and before == UNMASKED:
         return f"{quote(step.tokens_before[i], word)} was taken back: {change}, among the lowest changes."
     if after == MASKED:
         if i < step.block[1] and c > threshold:
             return f"Position {i} was committed and taken back in the same step: {change}, among the lowest changes."
-        return f"Position {i} stays masked: its best guess has {against(c, threshold, 'the mean commit confidence')}."
+        return f"Position {i} stays masked: its best guess has {against(c, threshold, mean)}."
     token = quote(step.tokens[i], word)
     if before == UNMASKED:
         return f"{token} stays unmasked: {change}."
     if c > threshold:
-        return f"{token} was committed: {against(c, threshold, 'the mean commit confidence')}."
-    return (
-        f"{token} was committed as one of the {settings['n']} surest: "
-        f"{against(c, threshold, 'the mean commit confidence')}."
-    )
+        return f"{token} was committed: {against(c, threshold, mean)}."
+    return f"{token} was committed as one of the {settings['n']} surest: {against(c, threshold, mean)}."
+
+
+def decided_before(step: Step) -> str:
+    """The states before the step of the positions the template did not give."""
+    return "".join(s for s, given in zip(step.states_before, step.fixed, strict=True) if not given)
 
 
 def plain(step: Step, i: int, settings: Mapping[str, Any], word: Word) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from dard.decoders import DECODERS
@@ -54,9 +53,9 @@ def with_tables(text: str) -> str:
     """A text whose marked places hold the present tables."""
     for name, make in TABLES.items():
         begin, end = f"<!-- {name} -->", f"<!-- end {name} -->"
-        text = re.sub(
-            re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}\n{make()}\n{end}", text, flags=re.S
-        )
+        if begin in text and end in text:
+            before, rest = text.split(begin, 1)
+            text = f"{before}{begin}\n{make()}\n{end}{rest.split(end, 1)[1]}"
     return text
 
 

@@ -7,7 +7,8 @@ refuses everything else with one sentence; nothing in a file is ever executed.
 File format, version 1: one JSON object, optionally gzipped, with the fields of `Trace` and, in `steps`, those of
 `Step` (`python -c "import dard.trace; print(dard.trace.json_schema())"` prints the JSON Schema). Two things are
 packed: `masks` is base64 of zlib of the steps' block masks, each row-major bits (numpy packbits), exclusive-ored
-with the previous step's mask when that has the same size; probabilities in `top` are whole ten-thousandths.
+with the previous step's mask when that has the same size; probabilities in `top` are whole ten-thousandths, and its
+`mix` is left out where it is the x path (every weight 1).
 """
 
 from __future__ import annotations
@@ -32,7 +33,6 @@ TOP_K = 5
 MAX_FILE_BYTES = 64 << 20
 MAX_LENGTH = 8192  # positions of a region
 MAX_STEPS = 20_000
-MAX_BLOCK_WITH_MASK = 2048
 MAX_MASK_BYTES = 256 << 20
 MAX_TEXT = 200_000
 MAX_TOKEN_TEXT = 1000
@@ -253,6 +253,9 @@ class Trace(Record):
     def to_bytes(self, compress: bool = True) -> bytes:
         body = self.model_dump(mode="json", exclude_defaults=False)
         body["steps"] = [step.model_dump(mode="json", exclude_defaults=True) for step in self.steps]
+        for step in body["steps"]:
+            if "mix" in step.get("top", {}) and step["top"]["mix"] == step["top"].get("x"):
+                del step["top"]["mix"]
         body["masks"] = pack_masks(self.steps)
         data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
         return gzip.compress(data, compresslevel=9, mtime=0) if compress else data
@@ -345,6 +348,8 @@ class Trace(Record):
         """Give every step the things it shares with its neighbours and with the whole."""
         previous: Start | Step = self.start
         for step in self.steps:
+            if "x" in step.top and any(w is not None for w in step.weights):
+                step.top.setdefault("mix", step.top["x"])
             step._before = (previous.tokens, previous.states, previous.confidence)
             step._fixed = self.fixed
             step._num_layers = self.num_layers

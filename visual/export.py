@@ -19,7 +19,7 @@ from typing import Any
 
 from dard.state import InputError
 from dard.trace import Trace
-from visual.payload import header, payload, sentence
+from visual.payload import payload, sentence
 
 WEB = Path(__file__).resolve().parent.parent / "assets" / "web"
 MODULES = ("dom.js", "unpack.js", "grid.js", "score.js", "inspector.js", "mask.js", "viewer.js")  # imports point left
@@ -29,46 +29,6 @@ NOTEBOOK_HEIGHT = 760
 IMPORT = re.compile(r"^import \{([^}]*)\} from './([\w.]+)';$", re.M)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.M)
 
-PAGE_STYLE = """
-html { color-scheme: light dark; }
-body { margin: 0; background: #F7F8F8; color: #1A1F24; font: 13px/1.4 -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-body.dark { background: #0E1215; color: #E9EDF0; }
-.page { max-width: 1440px; margin: 0 auto; padding: 10px 16px 12px; }
-.top { display: flex; align-items: baseline; gap: 12px; margin-bottom: 8px; min-width: 0; }
-.top h1 { font-size: 15px; font-weight: 650; margin: 0; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-.top p { margin: 0; font-size: 12px; opacity: .8; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; flex: 1; }
-.top button { font: 12px/1 inherit; height: 24px; padding: 0 10px; border: 1px solid #8B949C; border-radius: 6px; background: none; color: inherit; cursor: pointer; }
-.prompt { font: 13px/1.5 "SF Mono", Menlo, Consolas, "Liberation Mono", monospace; margin: 0 0 10px; max-height: 60px; overflow: auto; overflow-wrap: anywhere; white-space: pre-wrap; }
-@media (max-width: 640px) { .page { padding: 8px 10px 0; } .top p { display: none; } .top h1 { flex: 1; } }
-"""
-
-# Opens the payload of the page and keeps step and selection in the address, so that a link can point at a moment.
-BOOT = """
-const data = JSON.parse(document.getElementById('data').textContent);
-const dark = document.getElementById('theme');
-const paint = (on) => { document.body.classList.toggle('dark', on); dark.textContent = on ? 'Light' : 'Dark'; };
-paint(matchMedia('(prefers-color-scheme: dark)').matches);
-dark.addEventListener('click', () => paint(!document.body.classList.contains('dark')));
-const read = () => {
-  const state = {};
-  for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
-    if (['step', 'position', 'lane', 'reach'].includes(key) && /^\\d{1,6}$/.test(value)) state[key] = +value;
-    if (['order', 'map'].includes(key)) state[key] = value;
-    if (key === 'hideLater') state[key] = value === 'true';
-  }
-  return state;
-};
-let mine = '';
-const write = (state) => {
-  mine = '#' + new URLSearchParams(state);
-  try { history.replaceState(null, '', mine); } catch { /* a sandboxed frame has no history of its own */ }
-};
-const viewer = createViewer(document.getElementById('viewer'), { onChange: write }, { state: read() });
-window.viewer = viewer;
-viewer.load(data).then(() => document.body.setAttribute('data-ready', ''));
-addEventListener('hashchange', () => { if (location.hash !== mine) viewer.setState(read()); });
-"""
-
 
 def trace_json(trace: Trace, compress: bool = True) -> bytes:
     """The trace file; `Trace.from_bytes` reads it back."""
@@ -76,10 +36,10 @@ def trace_json(trace: Trace, compress: bool = True) -> bytes:
 
 
 @cache
-def viewer_script() -> str:
-    """All of the viewer's modules as one script that defines `createViewer`."""
+def viewer_script(*more: str) -> str:
+    """The viewer's modules, and more that stand on them, as one script that defines `createViewer`."""
     parts = ["const modules = {};"]
-    for name in MODULES:
+    for name in (*MODULES, *more):
         text = (WEB / name).read_text(encoding="utf-8")
         names = EXPORT.findall(text)
         text = EXPORT.sub("", IMPORT.sub(lambda found: f"const {{{found[1]}}} = modules['{found[2]}'];", text))
@@ -89,8 +49,8 @@ def viewer_script() -> str:
 
 
 @cache
-def viewer_style() -> str:
-    return (WEB / "viewer.css").read_text(encoding="utf-8")
+def viewer_style(*more: str) -> str:
+    return "\n".join((WEB / name).read_text(encoding="utf-8") for name in ("viewer.css", *more))
 
 
 def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: str | None = None) -> str:
@@ -107,9 +67,9 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
     heading = sentence(title or "DARD Studio replay", 200)
     names = ", ".join(str(body["name"]) for body in data)
     about = f"{names} on {data[0]['model']}" + (f" · {settings_line(data[0])}" if len(data) == 1 else "")
-    style = viewer_style() + PAGE_STYLE
-    script = viewer_script() + BOOT
-    policy = f"default-src 'none'; script-src {digest(script)}; style-src {digest(style)}; base-uri 'none'; form-action 'none'"
+    style, script = viewer_style("replay.css"), viewer_script("replay.js")
+    own = f"script-src {digest(script)}; style-src {digest(style)}"
+    policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -121,7 +81,8 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
 </head>
 <body>
 <div class="page">
-<div class="top"><h1>{html.escape(heading)}</h1><p>{html.escape(about)}</p><button type="button" id="theme">Dark</button></div>
+<div class="top"><h1>{html.escape(heading)}</h1><p>{html.escape(about)}</p>
+<button type="button" id="theme">Dark</button></div>
 <p class="prompt"><bdi>{html.escape(sentence(first.prompt, 4000))}</bdi></p>
 <div id="viewer"></div>
 </div>
@@ -133,7 +94,7 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
 
 
 def notebook_html(trace: Trace) -> str:
-    """The replay in a frame of its own, for `_repr_html_`: the notebook's page and the viewer cannot touch each other."""
+    """The replay in a frame of its own, for `_repr_html_`: notebook and viewer cannot touch each other."""
     return (
         f'<iframe title="DARD decode" sandbox="allow-scripts" style="width:100%;height:{NOTEBOOK_HEIGHT}px;border:0" '
         f'srcdoc="{html.escape(replay_html(trace))}"></iframe>'

@@ -10,6 +10,7 @@ import gradio as gr
 from dard.state import InputError
 from visual.service import Studio
 from visual.tabs.compare import build_compare
+from visual.tabs.learn import build_learn
 from visual.tabs.watch import build_watch
 from visual.web import script, style
 
@@ -25,6 +26,8 @@ def build_page(studio: Studio) -> gr.Blocks:
                 build_watch(studio)
             with gr.Tab("Compare", id="compare"):
                 build_compare(studio)
+            with gr.Tab("Learn", id="learn"):
+                build_learn(studio)
         build_api(studio)
     page.queue(max_size=64, default_concurrency_limit=8)
     return page

@@ -14,11 +14,11 @@ Format, version 1. The header's keys have their plain names. A step has these:
 | ev | events by letter: p promoted, d demoted, w weakened, r replaced, a accepted, e edited, f forced |
 | z | base64 of zlib of the sections below, in this order |
 | n | [first position, count] of the confidences in `z`: whole thousandths as uint16, low bytes then high bytes |
-| w | present if weights are in `z` for the block: ten-thousandths as uint16 (65535: none) in two planes, then P and D as |
-|   | bytes relative to `w` itself, which is the largest of them |
+| w | present if weights are in `z` for the block: ten-thousandths as uint16 (65535: none) in two planes, then P and |
+|   | D as bytes relative to `w` itself, which is the largest of them |
 | k | 1 if `z` holds, per block position, through how many layers its verification is contaminated (0: it is not) |
-| m | 1 if `z` holds the mask: rows of packed bits, each ^ the row above; 2: also ^ the previous step's mask |
-| r | base64 of zlib of the reach depth where the mask hides: bytes, row ^ the row above; absent if nothing is reached |
+| m | 1 if `z` holds the mask: rows of packed bits, each ^ the row above; rows and columns in packing order |
+| r | base64 of zlib of the reach depth where the mask hides: bytes, otherwise like the mask; absent if all are 0 |
 | say, wn | the step's sentence; key of the header's note about the weights |
 | e, f | how the block ended; 1 if nothing is left to decide |
 | words | texts of the tokens in `d` (only in a live run; otherwise the header has them) |
@@ -26,6 +26,9 @@ Format, version 1. The header's keys have their plain names. A step has these:
 
 A slice of a token's life: y sentence, d deciding path, x / s / m top tokens as [id, ten-thousandths, …], w [P, D, w],
 k sentence about a contaminated verification.
+
+The packing order of a block's positions is by the states before the step (M, C, U), then by falling confidence in
+thousandths, then by position; it makes a mask nearly blockwise constant. Both ends know it; nothing is read into it.
 """
 
 from __future__ import annotations
@@ -74,7 +77,11 @@ KINDS = {
         "DARD", "checks candidates against surer ones only", "MCU", True, (("tau_c", "τ_c", ""), ("tau_u", "τ_u", ""))
     ),
     "wino": Kind(
-        "WINO", "fills above τ1, takes back below τ2", "MU", True, (("threshold", "τ1", "x"), ("threshold_back", "τ2", "s"))
+        "WINO",
+        "fills above τ1, takes back below τ2",
+        "MU",
+        True,
+        (("threshold", "τ1", "x"), ("threshold_back", "τ2", "s")),
     ),
     "saber": Kind("Saber", "fills above the mean, takes back the largest drops"),
     "standard": Kind("Standard", "the surest first, nothing is taken back"),
@@ -116,7 +123,9 @@ WINO_CELLS = {
 def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
     """Everything about a trace that is not in its steps."""
     length = len(trace.start.tokens)
-    kind = KINDS.get(trace.decoder) or Kind(shown(trace.decoder), "", "MCU", any(s._mask is not None for s in trace.steps))
+    kind = KINDS.get(trace.decoder) or Kind(
+        shown(trace.decoder), "", "MCU", any(s._mask is not None for s in trace.steps)
+    )
     masked = trace.start.states.count(MASKED)
     given = sum(trace.fixed)
     return {
@@ -141,9 +150,9 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
         "shadow": kind.shadow,
         "no_shadow": no_shadow(kind),
         "thresholds": [
-            {"at": float(trace.settings[key]), "name": symbol, "path": path}
+            {"at": at, "name": symbol, "path": path}
             for key, symbol, path in kind.thresholds
-            if isinstance(trace.settings.get(key), (int, float))
+            if isinstance(at := trace.settings.get(key), (int, float)) and 0 <= at <= 1
         ],
         "cells": cells(trace),
         "weights": weight_words(trace) if trace.decoder == "dard" else None,
@@ -171,7 +180,8 @@ def payload(trace: Trace, name: str | None = None, lives: bool | None = None) ->
     length = len(trace.start.tokens)
     if length * max(1, len(trace.steps)) > MAX_CELLS:
         raise InputError(
-            f"this trace has {length} positions and {len(trace.steps)} steps; the viewer shows at most {MAX_CELLS} together"
+            f"this trace has {length} positions and {len(trace.steps)} steps; "
+            f"the viewer shows at most {MAX_CELLS} together"
         )
     along = length <= LIVES_COME_ALONG
     body = header(trace, name)
@@ -205,7 +215,7 @@ def step_payload(trace: Trace, step: Step, with_words: bool = True, with_life: b
     }  # fmt: skip
     if events := {letter: positions for letter, positions in events.items() if positions}:
         body["ev"] = events
-    body |= sections(trace, step)
+    body |= sections(step)
     if trace.decoder == "dard":
         body["wn"] = weight_note(trace, step)
     if step.ended_by:
@@ -251,7 +261,8 @@ def life_slice(trace: Trace, step: Step, position: int) -> dict[str, Any]:
         more = f" and {len(candidates) - 3} more" if len(candidates) > 3 else ""
         what = " and ".join(part for part in (own, names) if part)
         body["k"] = (
-            f"Contaminated: {what}{more}, hidden from this verification, can reach it through {counted(layers, 'layer', 'layers')}."
+            f"Contaminated: {what}{more}, hidden from this verification, "
+            f"can reach it through {counted(layers, 'layer', 'layers')}."
         )
     return body
 
@@ -291,8 +302,8 @@ def no_shadow(kind: Kind) -> str:
     if kind.shadow:
         return ""
     return (
-        f"{kind.title} has no shadow sequence: in every pass each position sees the whole sequence, so there is no mask "
-        "to draw, and it makes one prediction per position, so there is nothing to mix."
+        f"{kind.title} has no shadow sequence: in every pass each position sees the whole sequence, so there is "
+        "no mask to draw, and it makes one prediction per position, so there is nothing to mix."
     )
 
 
@@ -352,23 +363,27 @@ def analyse(step: Step) -> Analysis | None:
 # Weights.
 
 
-def weight_words(trace: Trace) -> dict[str, Any]:
+def weight_words(trace: Trace) -> dict[str, Any] | None:
     """The sentences around w, and the prior that stands in its formula."""
-    decay, prior = float(trace.settings["lambda_"]), float(trace.settings["p0"])
+    decay, prior, mixing = (trace.settings.get(name) for name in ("lambda_", "p0", "mixing"))
+    if not isinstance(decay, float) or not isinstance(prior, (int, float)):
+        return None
     half = math.log(0.5) / math.log(decay)
-    fixed = trace.settings["mixing"] != "adaptive"
+    fixed = isinstance(mixing, (int, float))
+    trusting = "D = 0, so every w is 1 and masked positions trust the x path."
     return {
         "p0": prior,
-        "fixed": float(trace.settings["mixing"]) if fixed else None,
-        "kernel": f"Each ▲ ▼ pulls by λ to the power of its distance; with λ = {decay:.3f} that halves every {half:.1f} positions.",
+        "fixed": mixing if fixed else None,
+        "kernel": "Each ▲ ▼ pulls by λ to the power of its distance; "
+        f"with λ = {decay:.3f} that halves every {half:.1f} positions.",
         "notes": {
             "start": "No forward pass has run yet, so there is no weight.",
             "commit": "This pass only commits what is left, with everything in view: there is no second path to mix.",
             "full": "No position was masked in this step, so no weight was needed.",
-            "fixed": f"The weight is set to {trace.settings['mixing']} for all positions." if fixed else "",
-            "still": "No candidate was promoted or demoted in this step: D = 0, so every w is 1 and masked positions trust the x path.",
-            "trust": "Candidates were promoted and none was demoted: D = 0, so every w is 1 and masked positions trust the x path.",
-            "mixed": "w is the share of the x path, which sees the candidates; the rest comes from the s path, which does not.",
+            "fixed": f"The weight is set to {mixing} for all positions." if fixed else "",
+            "still": "No candidate was promoted or demoted in this step: " + trusting,
+            "trust": "Candidates were promoted and none was demoted: " + trusting,
+            "mixed": "w is the share of the x path, which sees the candidates; the s path does not.",
         },
     }
 
@@ -380,7 +395,7 @@ def weight_note(trace: Trace, step: Step) -> str:
         return "commit"
     if not found:
         return "full"
-    if trace.settings["mixing"] != "adaptive":
+    if trace.settings.get("mixing") != "adaptive":
         return "fixed"
     if any(w != 1 for w in found):
         return "mixed"
@@ -390,7 +405,7 @@ def weight_note(trace: Trace, step: Step) -> str:
 # Packing.
 
 
-def sections(trace: Trace, step: Step) -> dict[str, Any]:
+def sections(step: Step) -> dict[str, Any]:
     """The binary part of a step: `z` and the keys that say what is in it, and `r`."""
     start, end = step.block
     parts: list[bytes] = []
@@ -409,33 +424,31 @@ def sections(trace: Trace, step: Step) -> dict[str, Any]:
         parts += planes(np.where(np.isnan(w), NONE, np.rint(10_000 * np.nan_to_num(w))).astype(np.uint16))
         parts += [np.rint(255 * np.nan_to_num(row) / largest).astype(np.uint8).tobytes() for row in (p, d)]
     mask = step.mask
-    if mask is not None and end - start <= MAX_MASK_BLOCK and masks_fit(trace, step):
+    if mask is not None and end - start <= MAX_MASK_BLOCK and masks_fit(step):
         reached = analysis(step)
         if reached is not None and reached.contaminated.any():
             body["k"] = 1
             parts.append(reached.contaminated.tobytes())
-        previous = previous_mask(trace, step)
-        bits = np.packbits(mask, axis=1)
-        if previous is not None and previous.shape == mask.shape:
-            bits ^= np.packbits(previous, axis=1)
-        body["m"] = 1 if previous is None or previous.shape != mask.shape else 2
-        parts.append(down(bits).tobytes())
+        order = packing_order(step)
+        body["m"] = 1
+        parts.append(down(np.packbits(mask[np.ix_(order, order)], axis=1)).tobytes())
         if reached is not None and reached.depth is not None:
-            body["r"] = packed(down(reached.depth).tobytes())
+            body["r"] = packed(down(reached.depth[np.ix_(order, order)]).tobytes())
     if parts:
         body["z"] = packed(b"".join(parts))
     return body
 
 
-def previous_mask(trace: Trace, step: Step) -> NDArray[np.bool_] | None:
-    """The mask of the step before, if it covered the same block."""
-    if step.index < 2 or step.index > len(trace.steps):
-        return None
-    before = trace.steps[step.index - 2]
-    return before.mask if before.block == step.block else None
+def packing_order(step: Step) -> NDArray[np.int64]:
+    """The order in which the rows and columns of a mask travel, [2B]."""
+    start, end = step.block
+    states, confidence = step.states_before, step.confidence_before
+    order = sorted(range(start, end), key=lambda i: ("MCU".index(states[i]), -round(1000 * confidence[i]), i))
+    positions = np.array(order) - start
+    return np.concatenate([positions, positions + end - start])
 
 
-def masks_fit(trace: Trace, step: Step) -> bool:
+def masks_fit(step: Step) -> bool:
     """Whether the masks up to this step stay within what a browser is asked to hold."""
     size = 2 * (step.block[1] - step.block[0])
     return step.index * size * size // 8 <= MAX_MASK_BYTES

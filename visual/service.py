@@ -387,6 +387,7 @@ def page_config(studio: Studio) -> dict[str, Any]:
         ],
         "presets": PRESETS,
         "gallery": gallery(),
+        "learn": learn(),
         "compared": list(COMPARED),
         "limits": {
             "prompt": PROMPT_AT_MOST,
@@ -417,6 +418,16 @@ def describe_setting(name: str, kind: Any) -> dict[str, Any]:
 def gallery() -> list[dict[str, Any]]:
     """The cases of assets/gallery, in the order of their file names."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ASSETS / "gallery").glob("*.json"))]
+
+
+def learn() -> dict[str, Any]:
+    """The lessons of the guided tour, each with its prompt written out, and the glossary."""
+    folder = ASSETS / "learn"
+    prompts = json.loads((folder / "prompts.json").read_text(encoding="utf-8"))
+    lessons = json.loads((folder / "lessons.json").read_text(encoding="utf-8"))
+    for lesson in lessons:
+        lesson["show"]["prompt"] = prompts[lesson["show"].get("prompt", "city")]
+    return {"lessons": lessons, "glossary": json.loads((folder / "glossary.json").read_text(encoding="utf-8"))}
 
 
 def text(data: dict[str, Any], name: str, at_most: int, default: str | None = None) -> str:

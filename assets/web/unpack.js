@@ -20,6 +20,42 @@ function undown(bytes, stride) {
   return bytes;
 }
 
+/** The order in which a mask's rows and columns travel; see visual/payload.py. */
+function packingOrder(frame, before) {
+  const [start, end] = frame.block;
+  const size = end - start;
+  const { states, confidence } = before;
+  const order = Array.from({ length: size }, (_, k) => k)
+    .sort((a, b) => states[start + a] - states[start + b] || confidence[start + b] - confidence[start + a] || a - b);
+  return [...order, ...order.map((k) => k + size)];
+}
+
+/** Rows and columns of packed bits back in the order of positions. A row equal to the one above is copied. */
+function unorder(bits, order, stride) {
+  const out = new Uint8Array(bits.length);
+  order.forEach((row, r) => {
+    const from = r * stride;
+    const to = row * stride;
+    let same = r > 0;
+    for (let b = 0; same && b < stride; b++) same = bits[from + b] === bits[from - stride + b];
+    if (same) {
+      out.copyWithin(to, order[r - 1] * stride, order[r - 1] * stride + stride);
+      return;
+    }
+    order.forEach((column, c) => {
+      if (bits[from + (c >> 3)] & (128 >> (c & 7))) out[to + (column >> 3)] |= 128 >> (column & 7);
+    });
+  });
+  return out;
+}
+
+function unorderBytes(bytes, order) {
+  const out = new Uint8Array(bytes.length);
+  const size = order.length;
+  order.forEach((row, r) => order.forEach((column, c) => (out[row * size + column] = bytes[r * size + c])));
+  return out;
+}
+
 /** One trace as the viewer holds it. */
 export class Lane {
   static async open(payload) {
@@ -146,9 +182,7 @@ export class Lane {
     if (step.k) frame.contaminated = take(size);
     if (step.m) {
       const stride = (2 * size + 7) >> 3;
-      const mask = undown(take(2 * size * stride).slice(), stride);
-      if (step.m === 2) for (let k = 0; k < mask.length; k++) mask[k] ^= before.mask[k];
-      frame.mask = mask;
+      frame.mask = unorder(undown(take(2 * size * stride).slice(), stride), packingOrder(frame, before), stride);
     }
   }
 
@@ -169,7 +203,10 @@ export class Lane {
   /** The depth matrix of a frame, bytes [2B × 2B]: 0 where the mask is open or nothing arrives. Unpacked on demand. */
   depth(frame) {
     if (!frame.reach) return null;
-    frame.depth ??= inflate(frame.reach).then((bytes) => (frame.depthReady = undown(bytes, 2 * (frame.block[1] - frame.block[0]))));
+    frame.depth ??= inflate(frame.reach).then((bytes) => {
+      const order = packingOrder(frame, this.frames[frame.index - 1]);
+      frame.depthReady = unorderBytes(undown(bytes, order.length), order);
+    });
     return frame.depthReady || null;
   }
 

@@ -177,7 +177,7 @@ class Dard(Decoder):
         decision.weights = dict(zip(masked, w, strict=True))
         decision.score_p = dict(zip(masked, P, strict=True))
         decision.score_d = dict(zip(masked, D, strict=True))
-        if record:
+        if record and masked:
             decision.top["mix"] = (masked, mixed)
             decision.top.setdefault("x", (masked, mixed))  # with w = 1 the mix is the x path
 

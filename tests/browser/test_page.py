@@ -31,7 +31,9 @@ HOSTILE = [
 def hostile_model() -> ScriptedModel:
     """Predicts nothing but nasty words."""
     words = [word for word in HOSTILE if not word.split()[1:]]
-    return ScriptedModel(["Say", *words], lambda position, seen: {words[(position - 1) % len(words)]: 0.9}, name="hostile")
+    return ScriptedModel(
+        ["Say", *words], lambda position, seen: {words[(position - 1) % len(words)]: 0.9}, name="hostile"
+    )
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,9 @@ def los() -> Trace:
 
 @cache
 def long_session(length: int, steps: int) -> dard.Session:
-    session = dard.Session(random_model(3, layers=4, sharpness=1.4), "w5 w6 w7", gen_length=length, tau_c=0.5, tau_u=0.8)
+    session = dard.Session(
+        random_model(3, layers=2, sharpness=1.2), "w5 w6 w7", gen_length=length, tau_c=0.5, tau_u=0.8
+    )
     for _ in range(steps):
         session.step()
     return session
@@ -98,7 +100,9 @@ def test_los_diego_by_clicking(replay: Visiting) -> None:
     press(page, "Step")
     expect(token(page, 4)).to_have_attribute("aria-label", "position 4, Diego, candidate, confidence 0.57")
     press(page, "Step")
-    expect(token(page, 3)).to_have_attribute("aria-label", re.compile("position 3, masked, confidence 0.04, revoked, revoked 1 time"))
+    expect(token(page, 3)).to_have_attribute(
+        "aria-label", re.compile("position 3, masked, confidence 0.04, revoked, revoked 1 time")
+    )
     expect(token(page, 3).locator(".dv-t")).to_have_text("Los")
     expect(token(page, 3).locator(".dv-t")).to_have_css("text-decoration-line", "line-through")
     expect(page.get_by_role("status")).to_contain_text("Los demoted to masked")
@@ -136,7 +140,9 @@ def test_by_keyboard_alone(replay: Visiting) -> None:
     expect(token(page, 4)).to_have_attribute("aria-pressed", "true")
     page.keyboard.press(" ")
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
-    expect(page.get_by_role("slider", name="step")).to_have_attribute("aria-valuenow", str(los().num_steps), timeout=15000)
+    expect(page.get_by_role("slider", name="step")).to_have_attribute(
+        "aria-valuenow", str(los().num_steps), timeout=15000
+    )
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
 
 
@@ -172,7 +178,11 @@ def test_the_address_points_at_a_moment(replay: Visiting) -> None:
 def test_the_mask_names_its_cells(replay: Visiting) -> None:
     page = replay(los(), "#step=2&position=4").page
     note = page.locator(".dv-masknote")
-    expect(note).to_have_text(re.compile(r"s4 → x3 blocked\. The shadow of Diego \(C 0\.57\) may not see Los \(C 0\.51\): Los is less confident\."))
+    expect(note).to_have_text(
+        re.compile(
+            r"s4 → x3 blocked\. The shadow of Diego \(C 0\.57\) may not see Los \(C 0\.51\): Los is less confident\."
+        )
+    )
     mask = page.get_by_label("attention mask")
     mask.focus()
     page.keyboard.press("ArrowDown")
@@ -195,9 +205,9 @@ def test_reach_and_zoom_on_a_long_block(replay: Visiting) -> None:
     page = replay(session.trace, "#step=9").page
     expect(page.locator(".dv-why")).not_to_have_text("…")
     press(page, "reach")
-    expect(page.locator(".dv-layertext")).to_contain_text("4 layers")
-    page.get_by_label("layers of reach").fill("2")
     expect(page.locator(".dv-layertext")).to_contain_text("2 layers")
+    page.get_by_label("layers of reach").fill("1")
+    expect(page.locator(".dv-layertext")).to_contain_text("1 layer ")
     for _ in range(3):
         page.get_by_role("button", name="zoom in").click()
     page.get_by_label("attention mask").focus()
@@ -216,7 +226,9 @@ def test_decoders_without_shadow_say_so(replay: Visiting) -> None:
 
 
 def test_four_decoders_on_one_scrubber(replay: Visiting) -> None:
-    traces = dard.compare(los_diego(), LOS_DIEGO, settings={"dard": {"tau_c": 0.4, "tau_u": 0.8}, "standard": {"steps": 1}})
+    traces = dard.compare(
+        los_diego(), LOS_DIEGO, settings={"dard": {"tau_c": 0.4, "tau_u": 0.8}, "standard": {"steps": 1}}
+    )
     page = replay(traces, "#step=2&position=4").page
     assert page.locator(".dv-toks").count() == 4
     expect(page.locator(".dv-who b")).to_have_text(["DARD", "WINO", "Saber", "Standard"])
@@ -247,7 +259,9 @@ def test_a_phone_shows_everything_without_scrolling_sideways(replay: Visiting) -
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     press(page, "Step")
     assert step_of(page) == 3
-    tokens, inspector, score, mask = (page.locator(f".dv-p-{name}").bounding_box()["y"] for name in ("tokens", "insp", "score", "mask"))
+    tokens, inspector, score, mask = (
+        page.locator(f".dv-p-{name}").bounding_box()["y"] for name in ("tokens", "insp", "score", "mask")
+    )
     assert tokens < inspector < score < mask
 
 
@@ -277,8 +291,10 @@ def test_nothing_moves_while_playing(replay: Visiting, width: int) -> None:
 def hostile_trace() -> Trace:
     """Los Diego with every word replaced by something that would like to be markup, script or invisible."""
     trace = los()
-    texts = {number: HOSTILE[n % len(HOSTILE)] for n, number in enumerate(trace.token_text)}
-    return trace.model_copy(update={"token_text": texts, "prompt": " ".join(HOSTILE), "model": HOSTILE[0], "text": HOSTILE[1]})
+    texts = {number: HOSTILE[n % len(HOSTILE)] for n, number in enumerate(trace.token_text) if number != trace.mask_id}
+    return trace.model_copy(
+        update={"token_text": texts, "prompt": " ".join(HOSTILE), "model": HOSTILE[0], "text": HOSTILE[1]}
+    )
 
 
 def test_hostile_text_is_shown_as_text(replay: Visiting) -> None:
@@ -307,7 +323,9 @@ def test_a_live_run_asks_for_steps_and_follows_them(live: Callable[..., Page]) -
     trace = los()
     empty = Trace.model_construct(**{**dict(trace), "steps": []})
     steps = [step_payload(trace, step) for step in trace.steps]
-    host = "{ requestStep: note('step'), requestRun: note('run'), requestStop: note('stop'), requestReset: note('reset') }"
+    host = (
+        "{ requestStep: note('step'), requestRun: note('run'), requestStop: note('stop'), requestReset: note('reset') }"
+    )
     page = live({"first": header(empty), "steps": steps}, host)
     press(page, "Step")
     assert page.evaluate("asked") == [["step"]]
@@ -398,7 +416,9 @@ def test_a_long_token_life_is_fetched_once(live: Callable[..., Page]) -> None:
 def test_calls_right_after_a_load_find_it_done(live: Callable[..., Page]) -> None:
     other = long_session(24, 10).trace
     page = live({"first": payload(los()), "other": payload(other)}, "{}")
-    state = page.evaluate("(async () => { const done = viewer.load(data.other); viewer.select(20); viewer.setStep(9); await done; await viewer.work; return viewer.getState(); })()")
+    state = page.evaluate(
+        "(async () => { const done = viewer.load(data.other); viewer.select(20); viewer.setStep(9); await done; await viewer.work; return viewer.getState(); })()"
+    )
     assert (state["position"], state["step"]) == (20, 9)
 
 
@@ -424,7 +444,9 @@ def test_scrubbing_is_quick_and_asks_nobody(live: Callable[..., Page], capsys: p
     assert page.evaluate("asked") == [0]
     assert page.evaluate("performance.getEntriesByType('resource').length") == before
     with capsys.disabled():
-        print(f"\nscrubbing at L = 256: median {statistics.median(times):.1f} ms of script per step, best quarter {statistics.quantiles(times)[0]:.1f} ms")
+        print(
+            f"\nscrubbing at L = 256: median {statistics.median(times):.1f} ms of script per step, best quarter {statistics.quantiles(times)[0]:.1f} ms"
+        )
 
 
 def test_a_notebook_shows_the_viewer(visit: Visiting, tmp_path: Path) -> None:
