@@ -14,8 +14,8 @@ Format, version 1. The header's keys have their plain names. A step has these:
 | ev | events by letter: p promoted, d demoted, w weakened, r replaced, a accepted, e edited, f forced |
 | z | base64 of zlib of the sections below, in this order |
 | n | [first position, count] of the confidences in `z`: whole thousandths as uint16, low bytes then high bytes |
-| w | present if weights are in `z` for the block: ten-thousandths as uint16 (65535: none) in two planes, then P and |
-|   | D as bytes relative to `w` itself, which is the largest of them |
+| w | present if weights are in `z` for the block: thousandths as uint16 (65535: none) in two planes, then P and D as |
+|   | bytes relative to `w` itself, which is the largest of them; all three as differences from the entry before |
 | k | 1 if `z` holds, per block position, through how many layers its verification is contaminated (0: it is not) |
 | m | 1 if `z` holds the mask: rows of packed bits, each ^ the row above; rows and columns in packing order |
 | r | base64 of zlib of the reach depth where the mask hides: bytes, otherwise like the mask; absent if all are 0 |
@@ -85,14 +85,18 @@ KINDS = {
     ),
     "saber": Kind("Saber", "fills above the mean, takes back the largest drops"),
     "standard": Kind("Standard", "the surest first, nothing is taken back"),
-    "threshold": Kind("Threshold", "all above τ at once, nothing is taken back", thresholds=(("threshold", "τ", "x"),)),
-    "entropy_bound": Kind("Entropy bound", "as many as an entropy budget allows"),
+    "threshold": Kind(
+        "Threshold (Fast-dLLM)", "all above τ at once, nothing is taken back", thresholds=(("threshold", "τ", "x"),)
+    ),
+    "entropy_bound": Kind("Entropy bound (EB-Sampler)", "as many as an entropy budget allows"),
 }
 
-# Why a query sees a key, or does not. Keys: "self", or query path, query state, key path, key state, visible (1 or 0);
+# Why a query sees a key, or does not. Keys: "self" and "own" for a shadow
+# and its own token or mask; otherwise query path, query state, key path, key state, visible (1 or 0);
 # "*" stands for any state. {q} and {k} are the two positions' tokens.
 DARD_CELLS = {
     "self": "a shadow never sees its own token",
+    "own": "its own token is hidden from it, so it sees its own mask",
     "xMx*1": "a masked query in x sees everything in x",
     "xMs*0": "a masked query in x sees the tokens themselves, so it needs no shadow",
     "**xU1": "unmasked tokens are visible to everyone",
@@ -113,6 +117,7 @@ ORDER_WORDS = {
 }
 WINO_CELLS = {
     "self": "a shadow never sees its own token",
+    "own": "in WINO shadows see each other",
     "x*x*1": "in WINO every token in x sees all of x",
     "x*s*0": "in WINO tokens in x see no shadow",
     "s*x*1": "in WINO a shadow sees every other token, however unsure",
@@ -421,8 +426,8 @@ def sections(step: Step) -> dict[str, Any]:
         w, p, d = (column(row[start:end]) for row in (step.weights, step.score_p, step.score_d))
         largest = max(1.0, float(np.nanmax(np.nan_to_num(np.concatenate([p, d])))))
         body["w"] = round(largest, 3)
-        parts += planes(np.where(np.isnan(w), NONE, np.rint(10_000 * np.nan_to_num(w))).astype(np.uint16))
-        parts += [np.rint(255 * np.nan_to_num(row) / largest).astype(np.uint8).tobytes() for row in (p, d)]
+        parts += planes(along(np.where(np.isnan(w), NONE, np.rint(1000 * np.nan_to_num(w))).astype(np.uint16)))
+        parts += [along(np.rint(255 * np.nan_to_num(row) / largest).astype(np.uint8)).tobytes() for row in (p, d)]
     mask = step.mask
     if mask is not None and end - start <= MAX_MASK_BLOCK and masks_fit(step):
         reached = analysis(step)
@@ -457,6 +462,13 @@ def masks_fit(step: Step) -> bool:
 def planes(values: NDArray[np.uint16]) -> list[bytes]:
     """Low bytes, then high bytes: they compress better apart."""
     return [(values & 255).astype(np.uint8).tobytes(), (values >> 8).astype(np.uint8).tobytes()]
+
+
+def along(values: NDArray[Any]) -> NDArray[Any]:
+    """Each entry minus the one before, wrapping around: smooth rows become small numbers."""
+    out = values.copy()
+    out[1:] -= values[:-1]
+    return out
 
 
 def column(values: list[float | None]) -> NDArray[np.float64]:

@@ -20,6 +20,7 @@ from dard.decoders import DECODERS, make_settings
 from dard.metrics import measure
 from dard.session import COMPARED, Session, one_pass
 from dard.state import STATE_NAMES, InputError
+from dard.tasks.judge import judge
 from dard.trace import Trace
 from visual.payload import header, life, payload, sentence, shown, step_payload
 
@@ -195,7 +196,10 @@ class Studio:
         for lane in run.lanes:
             trace = lane.trace
             numbers = asdict(measure(trace, reference))
-            rows.append({"name": lane.name, **numbers, "ended_by": trace.ended_by, "text": sentence(trace.text)})
+            right = judge(trace.prompt, trace.text) if trace.finished else None
+            rows.append(
+                {"name": lane.name, **numbers, "right": right, "ended_by": trace.ended_by, "text": sentence(trace.text)}
+            )
         return rows
 
     def branch(self, data: dict[str, Any]) -> dict[str, Any]:

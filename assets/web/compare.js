@@ -18,6 +18,7 @@ const COLUMNS = [
   ['seconds', 'seconds', 'time of the forward passes and of everything else'],
   ['tokens_per_second', 'tokens / s', 'positions filled per second'],
   ['changed', 'differs', 'positions that differ from decoding one token per step'],
+  ['right', 'answer', 'right or wrong, where the prompt belongs to a task that has an answer'],
   ['ended_by', 'ended by', 'how the last block ended'],
   ['text', 'text', null],
 ];
@@ -98,7 +99,7 @@ export function mountCompare(root, bridge, config) {
       h('tbody', {}, rows.map((row) => h('tr', {}, COLUMNS.map(([key], n) => h(n ? 'td' : 'th', n ? { class: key === 'text' ? 'dw-text' : null } : { scope: 'row' }, cell(row[key])))))));
   }
 
-  const cell = (value) => (value == null ? '' : typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(2) : String(value));
+  const cell = (value) => (value == null ? '' : typeof value === 'boolean' ? (value ? '✓ right' : '✗ wrong') : typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(2) : String(value));
 
   drawSlots();
   if (config.gallery[0]) {

@@ -390,7 +390,7 @@ export class Mask {
     const word = (i) => (before.states[i] ? `'${lane.word(before.tokens[i])}'` : `the mask at ${i}`);
     const about = (i, state) => `${word(i)} (${lane.fixed[i] ? 'given' : state === 'M' ? 'M' : `${state} ${two(before.confidence[i] / 1000)}`})`;
     const reasons = lane.head.cells;
-    let reason = qp === 's' && kp === 'x' && q === k ? reasons.self : null;
+    let reason = qp === 's' && q === k ? reasons[kp === 'x' ? 'self' : 'own'] : null;
     for (const a of [qp, '*']) for (const b of [qs, '*']) for (const c of [ks, '*']) reason ??= reasons[`${a}${b}${kp}${c}${open ? 1 : 0}`];
     const text = `${qp === 's' ? 'The shadow of ' : ''}${about(q, qs)} ${open ? 'sees' : 'may not see'} ${kp === 's' ? 'the shadow of ' : ''}${about(k, ks)}`;
     const depth = open ? 0 : this.depthAt(row, column);

@@ -457,7 +457,7 @@ export function weightAt(frame, i) {
   const weights = frame.weights;
   if (!weights || i < frame.block[0] || i >= frame.block[1]) return null;
   const w = weights.w[i - frame.block[0]];
-  return w === NO_WEIGHT ? null : w / 10000;
+  return w === NO_WEIGHT ? null : w / 1000;
 }
 
 function triangle(g, x, y, half, height, direction) {

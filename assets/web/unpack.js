@@ -20,6 +20,12 @@ function undown(bytes, stride) {
   return bytes;
 }
 
+/** Undoes "each entry minus the one before"; typed arrays wrap around by themselves. */
+function summed(values) {
+  for (let k = 1; k < values.length; k++) values[k] += values[k - 1];
+  return values;
+}
+
 /** The order in which a mask's rows and columns travel; see visual/payload.py. */
 function packingOrder(frame, before) {
   const [start, end] = frame.block;
@@ -178,7 +184,7 @@ export class Lane {
     };
     const size = step.b[1] - step.b[0];
     if (step.n) frame.confidence.set(wide(step.n[1]), step.n[0]);
-    if (step.w) frame.weights = { w: wide(size), P: take(size), D: take(size), largest: step.w };
+    if (step.w) frame.weights = { w: summed(wide(size)), P: summed(take(size).slice()), D: summed(take(size).slice()) };
     if (step.k) frame.contaminated = take(size);
     if (step.m) {
       const stride = (2 * size + 7) >> 3;

@@ -18,13 +18,13 @@ import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
 from dard.trace import Start, Step, Trace
 from tests.tiny import random_model
-from visual.export import replay_html, viewer_script, viewer_style
+from visual.export import embedded, replay_html, viewer_script, viewer_style
 from visual.payload import header, life, payload, step_payload
 
 Visiting = Callable[..., Any]
 HOSTILE = [
-    "<img src=x onerror=alert(1)>", "${alert(1)}", "{{x}}", "\u202eevil\u202c", "a\x00b", "👩‍👩‍👧", "x" * 900, "</script><script>alert(1)</script>",
-    "'quoted'", "\n", " ",
+    "<img src=x onerror=alert(1)>", "${alert(1)}", "{{x}}", "\u202eevil\u202c", "a\x00b", "👩\u200d👩\u200d👧", "x" * 900,
+    "</script><script>alert(1)</script>", "'quoted'", "\n", " ",
 ]  # fmt: skip
 
 
@@ -60,8 +60,9 @@ def live(visit: Visiting, tmp_path: Path) -> Callable[..., Page]:
     def open_live(data: Any, host: str, options: str = "{}", **context: Any) -> Page:
         file = tmp_path / "live.html"
         file.write_text(
-            f"""<!doctype html><meta charset="utf-8"><title>host</title><style>body {{ margin: 0 16px }} {viewer_style()}</style>
-            <body><div id="viewer"></div><script type="application/json" id="data">{json.dumps(data).replace("<", chr(92) + "u003c")}</script>
+            f"""<!doctype html><meta charset="utf-8"><title>host</title>
+            <style>body {{ margin: 0 16px }} {viewer_style()}</style>
+            <body><div id="viewer"></div><script type="application/json" id="data">{embedded(data)}</script>
             <script type="module">{viewer_script()}
             window.data = JSON.parse(document.getElementById('data').textContent);
             window.asked = [];
@@ -245,11 +246,9 @@ def test_four_decoders_on_one_scrubber(replay: Visiting) -> None:
 def test_dark_follows_the_page(replay: Visiting) -> None:
     page = replay(los(), color_scheme="dark").page
     colour = "getComputedStyle(document.querySelector('.dv-panel')).backgroundColor"
-    pixel = "[...document.querySelector('.dv-score').getContext('2d').getImageData(60, 40 * devicePixelRatio + 60, 1, 1).data]"
     assert page.evaluate(colour) == "rgb(21, 26, 31)"
     press(page, "Light")
     assert page.evaluate(colour) == "rgb(255, 255, 255)"
-    assert page.evaluate(pixel) is not None
     press(page, "Dark")
     assert page.evaluate(colour) == "rgb(21, 26, 31)"
 
@@ -276,8 +275,8 @@ def test_fits_a_laptop_without_scrolling(live: Callable[..., Page]) -> None:
 @pytest.mark.parametrize("width", [1280, 390])
 def test_nothing_moves_while_playing(replay: Visiting, width: int) -> None:
     page = replay(long_session(24, 10).trace, viewport={"width": width, "height": 800}).page
-    boxes = """() => JSON.stringify([...document.querySelectorAll('.dv-panel, .dv-tok, .dv-btn, canvas, .dv-why, .dv-status, .dv-note')]
-        .map((node) => { const box = node.getBoundingClientRect(); return [box.x, box.y, box.width, box.height] }))"""
+    boxes = """() => JSON.stringify([...document.querySelectorAll(
+        '.dv-panel, .dv-tok, .dv-btn, canvas, .dv-why, .dv-status, .dv-note')].map((node) => { const box = node.getBoundingClientRect(); return [box.x, box.y, box.width, box.height] }))"""
     first = page.evaluate(boxes)
     for step in range(1, 11):
         page.evaluate(f"viewer.setState({{ step: {step}, position: {step % 5} }})")
@@ -417,7 +416,8 @@ def test_calls_right_after_a_load_find_it_done(live: Callable[..., Page]) -> Non
     other = long_session(24, 10).trace
     page = live({"first": payload(los()), "other": payload(other)}, "{}")
     state = page.evaluate(
-        "(async () => { const done = viewer.load(data.other); viewer.select(20); viewer.setStep(9); await done; await viewer.work; return viewer.getState(); })()"
+        """async () => { const done = viewer.load(data.other); viewer.select(20); viewer.setStep(9);
+        await done; await viewer.work; return viewer.getState(); }"""
     )
     assert (state["position"], state["step"]) == (20, 9)
 
@@ -437,16 +437,16 @@ def test_scrubbing_is_quick_and_asks_nobody(live: Callable[..., Page], capsys: p
     expect(page.locator(".dv-why")).to_be_visible()
     before = page.evaluate("performance.getEntriesByType('resource').length")
     times = page.evaluate(
-        """async () => { const times = []; for (let round = 0; round < 2; round++) for (let step = 0; step <= viewer.last; step++) {
+        """async () => { const times = [];
+        for (let round = 0; round < 2; round++) for (let step = 0; step <= viewer.last; step++) {
         const start = performance.now(); viewer.setStep(step); times.push(performance.now() - start);
         await new Promise((then) => requestAnimationFrame(() => setTimeout(then))); } return times; }"""
     )
     assert page.evaluate("asked") == [0]
     assert page.evaluate("performance.getEntriesByType('resource').length") == before
     with capsys.disabled():
-        print(
-            f"\nscrubbing at L = 256: median {statistics.median(times):.1f} ms of script per step, best quarter {statistics.quantiles(times)[0]:.1f} ms"
-        )
+        median, quarter = statistics.median(times), statistics.quantiles(times)[0]
+        print(f"\nscrubbing at L = 256: median {median:.1f} ms of script per step, best quarter {quarter:.1f} ms")
 
 
 def test_a_notebook_shows_the_viewer(visit: Visiting, tmp_path: Path) -> None:
@@ -463,7 +463,8 @@ def test_steps_and_start_of_a_trace_are_what_the_page_holds(replay: Visiting) ->
     trace = session.trace
     page = replay(trace).page
     frames = page.evaluate(
-        """() => viewer.lanes[0].frames.map((f) => ({ tokens: [...f.tokens], states: [...f.states].map((s) => 'MCU'[s]).join(''), confidence: [...f.confidence],
+        """() => viewer.lanes[0].frames.map((f) => ({
+        tokens: [...f.tokens], states: [...f.states].map((s) => 'MCU'[s]).join(''), confidence: [...f.confidence],
         weights: f.weights ? [...f.weights.w] : null, mask: f.mask ? [...f.mask] : null, block: f.block }))"""
     )
     moments: list[Start | Step] = [trace.start, *trace.steps]
@@ -477,4 +478,4 @@ def test_steps_and_start_of_a_trace_are_what_the_page_holds(replay: Visiting) ->
         assert frame["mask"] == np.packbits(mask, axis=1).flatten().tolist()
         start, end = step.block
         if frame["weights"] is not None:
-            assert frame["weights"] == [65535 if w is None else round(10_000 * w) for w in step.weights[start:end]]
+            assert frame["weights"] == [65535 if w is None else round(1000 * w) for w in step.weights[start:end]]

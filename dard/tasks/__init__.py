@@ -1,0 +1,18 @@
+"""Small worlds with prompts, answers and scorers.
+
+>>> sorted(TASKS)
+['arithmetic', 'captions', 'countdown', 'places', 'sudoku-open', 'sudoku-unique']
+"""
+
+from dard.tasks.arithmetic import Arithmetic
+from dard.tasks.base import MASK, Example, Item, Score, Task, held_out
+from dard.tasks.captions import Captions
+from dard.tasks.countdown import Countdown
+from dard.tasks.places import Places
+from dard.tasks.sudoku import OpenSudoku, UniqueSudoku
+
+_ALL: tuple[Task, ...] = (Places(), Captions(), Arithmetic(), UniqueSudoku(), OpenSudoku(), Countdown())
+
+TASKS: dict[str, Task] = {task.name: task for task in _ALL}
+
+__all__ = ["MASK", "TASKS", "Example", "Item", "Score", "Task", "held_out"]

@@ -1,0 +1,115 @@
+"""What every small world has in common: examples, items, scores, and the split between them.
+
+Promises: an example whose `held_out` text says so is never generated for training, on any machine and with
+any seed, because the split is a hash of the text and nothing else.
+Does not know: any model, any tokenizer, any decoder. A world is text in, text out, words separated by single
+spaces, numbers written one digit per word.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+MASK = "[MASK]"
+
+Kind = Literal["text", "question", "drill"]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One training row. A text has no prompt; a question has both; a drill is a list of sums to know by heart.
+
+    `focus` is the part of a text that is worth asking for: the first word and the one after the last.
+    """
+
+    kind: Kind
+    prompt: str
+    answer: str
+    focus: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class Item:
+    """One test prompt. `gen_length` is None for a template, whose masks are the places to fill."""
+
+    prompt: str
+    gen_length: int | None
+    answer: str | None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Score:
+    """`right` is what the accuracy counts; `details` are further shares between 0 and 1, one name each."""
+
+    right: bool
+    details: Mapping[str, float] = field(default_factory=dict)
+
+
+class Task(Protocol):
+    """One small world."""
+
+    name: str
+    title: str
+
+    def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
+        """`count` training examples, none of them held out."""
+        ...
+
+    def test_items(self, count: int, seed: int = 0) -> list[Item]:
+        """`count` held-out items; the same seed gives the same items."""
+        ...
+
+    def score(self, item: Item, text: str) -> Score:
+        """Judge what a decoder wrote: the whole filled template, or what follows the prompt of a question."""
+        ...
+
+    def vocabulary(self) -> set[str]:
+        """Every word this world can use."""
+        ...
+
+
+def held_out(text: str, one_in: int = 10) -> bool:
+    """Whether this text belongs to the test set.
+
+    >>> held_out("The same text") == held_out("The same text")
+    True
+    """
+    digest = hashlib.sha256(text.encode("utf-8")).digest()
+    return int.from_bytes(digest[:8], "big") % one_in == 0
+
+
+def spell(number: int) -> str:
+    """A number as one word per digit.
+
+    >>> spell(12)
+    '1 2'
+    """
+    return " ".join(str(number))
+
+
+def read_number(words: list[str]) -> int | None:
+    """The number written by these digit words, or None when they are not a plainly written number.
+
+    >>> read_number(["1", "2"]), read_number(["0", "2"]), read_number([])
+    (12, None, None)
+    """
+    if not words or not all(len(word) == 1 and word in "0123456789" for word in words):
+        return None
+    if len(words) > 1 and words[0] == "0":
+        return None
+    return int("".join(words))
+
+
+def continuation(item: Item, text: str) -> list[str]:
+    """The words that follow the prompt, up to the first end-of-text word."""
+    text = text.strip()
+    if text.startswith(item.prompt):
+        text = text[len(item.prompt) :]
+    words = text.split()
+    return words[: words.index("[EOS]")] if "[EOS]" in words else words

@@ -1,0 +1,137 @@
+"""Three small numbers and a target: write an expression that uses each number once.
+
+Promises: every target can be reached as a + b + c, a + b - c, a * b + c or a * b - c; a held-out problem (the
+three numbers in any order, and the target) appears in no training prompt. Any valid expression of the three
+numbers with + - * and the usual precedence is right.
+Does not know: division, brackets, negative targets.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement, permutations, product
+
+import numpy as np
+
+from dard.tasks.base import Example, Item, Score, continuation, held_out, read_number, spell
+
+_LARGEST = 7
+# Problems are few, so a larger share of them is held out than elsewhere.
+_HELD_OUT_ONE_IN = 6
+_GENERATION_LENGTH = 16
+_SIGNS = (("+", "+"), ("+", "-"), ("*", "+"), ("*", "-"))
+_ALL_SIGNS = tuple(product("+-*", repeat=2))
+
+Numbers = tuple[int, int, int]
+
+
+def value(numbers: tuple[int, ...], signs: tuple[str, ...]) -> int:
+    """The value of `a sign b sign c` with products before sums.
+
+    >>> value((2, 3, 4), ("+", "*"))
+    14
+    """
+    terms = [numbers[0]]
+    for sign, number in zip(signs, numbers[1:], strict=True):
+        if sign == "*":
+            terms[-1] *= number
+        else:
+            terms.append(number if sign == "+" else -number)
+    return sum(terms)
+
+
+def _write(numbers: tuple[int, ...], signs: tuple[str, str], target: int) -> str:
+    a, b, c = numbers
+    return f"{a} {signs[0]} {b} {signs[1]} {c} = {spell(target)} ."
+
+
+def answers(shown: tuple[int, ...], target: int) -> list[str]:
+    """All expressions of the four forms that reach the target.
+
+    Numbers that may change places stay in the order in which they are shown: one form, one way to write it.
+
+    >>> answers((7, 5, 3), 26)
+    ['7 * 3 + 5 = 2 6 .']
+    """
+    found: dict[str, None] = {}
+    for order, signs in product(permutations(range(3)), _SIGNS):
+        free = order if signs == ("+", "+") else order[:2]
+        numbers = tuple(shown[index] for index in order)
+        if list(free) == sorted(free) and value(numbers, signs) == target:
+            found[_write(numbers, signs, target)] = None
+    return list(found)
+
+
+def _problems() -> list[tuple[Numbers, int]]:
+    """Every three numbers in ascending order with every target that a form can reach."""
+    found: dict[tuple[Numbers, int], None] = {}
+    for numbers in combinations_with_replacement(range(1, _LARGEST + 1), 3):
+        for order, signs in product(permutations(numbers), _SIGNS):
+            if (target := value(order, signs)) >= 0:
+                found[numbers, target] = None
+    return list(found)
+
+
+PROBLEMS = _problems()
+
+
+def _held_out(problem: tuple[Numbers, int]) -> bool:
+    return held_out(f"countdown {problem}", _HELD_OUT_ONE_IN)
+
+
+def _show(problem: tuple[Numbers, int], rng: np.random.Generator) -> tuple[int, ...]:
+    return tuple(rng.permutation(problem[0]).tolist())
+
+
+def _prompt(shown: tuple[int, ...], target: int) -> str:
+    return f"Countdown : {' '.join(map(str, shown))} make {spell(target)} . Answer :"
+
+
+class Countdown:
+    """Reach the target with three numbers."""
+
+    name = "countdown"
+    title = "Countdown"
+
+    def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
+        problems = [problem for problem in PROBLEMS if not _held_out(problem)]
+        found: list[Example] = []
+        for _ in range(count):
+            problem = problems[int(rng.integers(len(problems)))]
+            shown, target = _show(problem, rng), problem[1]
+            possible = answers(shown, target)
+            answer = possible[int(rng.integers(len(possible)))]
+            found.append(Example("question", _prompt(shown, target), answer))
+        return found
+
+    def test_items(self, count: int, seed: int = 0) -> list[Item]:
+        rng = np.random.default_rng(seed)
+        problems = [problem for problem in PROBLEMS if _held_out(problem)]
+        items: list[Item] = []
+        seen: set[str] = set()
+        while len(items) < count:
+            problem = problems[int(rng.integers(len(problems)))]
+            prompt = _prompt(_show(problem, rng), problem[1])
+            if prompt not in seen:
+                seen.add(prompt)
+                facts = {"numbers": problem[0], "target": problem[1]}
+                items.append(Item(prompt, _GENERATION_LENGTH, None, facts))
+        return items
+
+    def score(self, item: Item, text: str) -> Score:
+        words = continuation(item, text)
+        return Score(self._is_valid(words, item.facts["numbers"], item.facts["target"]))
+
+    def _is_valid(self, words: list[str], numbers: Numbers, target: int) -> bool:
+        if len(words) < 8 or words[5] != "=" or words[-1] != ".":
+            return False
+        used = [read_number([word]) for word in words[0:5:2]]
+        signs = (words[1], words[3])
+        if None in used or signs not in _ALL_SIGNS:
+            return False
+        chosen = tuple(number for number in used if number is not None)
+        if sorted(chosen) != sorted(numbers):
+            return False
+        return value(chosen, signs) == target and read_number(words[6:-1]) == target
+
+    def vocabulary(self) -> set[str]:
+        return {"Countdown", ":", "make", ".", "Answer", "+", "-", "*", "=", *"0123456789"}

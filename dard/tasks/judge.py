@@ -1,0 +1,110 @@
+"""Right or wrong, for any prompt that belongs to one of the worlds, whoever wrote it.
+
+Promises: a prompt is read back into the item it stands for, and that item's own scorer judges the text; a prompt of no
+world is not judged.
+Does not know: decoders, models.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from dard.tasks.arithmetic import _GAINS, _LOSSES, Arithmetic, Problem
+from dard.tasks.base import MASK, Item, Task, read_number
+from dard.tasks.captions import PREDICATES, SUBJECTS, Captions
+from dard.tasks.countdown import Countdown
+from dard.tasks.places import CONTEXTS, Places
+from dard.tasks.sudoku import OpenSudoku
+
+_DIGITS = r"((?:\d )*\d)"
+
+
+def judge(prompt: str, text: str) -> bool | None:
+    """Whether a decode of `prompt` that gave `text` is right; None if the prompt belongs to no world.
+
+    >>> judge("The city of [MASK] [MASK] is on the Southern California coast .",
+    ...       "The city of Los Diego is on the Southern California coast .")
+    False
+    >>> judge("Once upon a time", "there was") is None
+    True
+    """
+    prompt = " ".join(prompt.split())
+    found = [task.score(item, text).right for task, item in readings(prompt)]
+    return any(found) if found else None
+
+
+def readings(prompt: str) -> Iterator[tuple[Task, Item]]:
+    """The items a prompt can stand for, each with its world."""
+    if MASK in prompt.split():
+        yield from places(prompt)
+        yield from captions(prompt)
+        return
+    for reader in (sudoku, countdown, arithmetic):
+        yield from reader(prompt)
+
+
+def fits(shown: str, words: list[str]) -> bool:
+    """Whether a sentence with masks can become a prompt: equal where neither has a mask."""
+    pattern = shown.split()
+    return len(pattern) == len(words) and all(
+        MASK in pair or len(set(pair)) == 1 for pair in zip(pattern, words, strict=True)
+    )
+
+
+def places(prompt: str) -> Iterator[tuple[Task, Item]]:
+    words = prompt.split()
+    for context in CONTEXTS:
+        if fits(context.text, words):
+            yield Places(), Item(prompt, None, None, {"context": context.text, "region": context.region})
+
+
+def captions(prompt: str) -> Iterator[tuple[Task, Item]]:
+    words = prompt.split()
+    size = len(SUBJECTS[0].split())
+    subject, predicate = words[:size], words[size:]
+    if any(fits(" ".join(subject), s.split()) for s in SUBJECTS) and any(
+        fits(" ".join(predicate), p.split()) for p in PREDICATES
+    ):
+        yield Captions(), Item(prompt, None, None)
+
+
+def sudoku(prompt: str) -> Iterator[tuple[Task, Item]]:
+    if found := re.fullmatch(r"Sudoku : ((?:[0-4] ){16})Solution :", prompt):
+        yield OpenSudoku(), Item(prompt, 16, None, {"puzzle": tuple(int(word) for word in found[1].split())})
+
+
+def countdown(prompt: str) -> Iterator[tuple[Task, Item]]:
+    if found := re.fullmatch(rf"Countdown : (\d) (\d) (\d) make {_DIGITS} \. Answer :", prompt):
+        target = read_number(found[4].split())
+        if target is not None:
+            facts = {"numbers": tuple(int(word) for word in found.group(1, 2, 3)), "target": target}
+            yield Countdown(), Item(prompt, None, None, facts)
+
+
+def arithmetic(prompt: str) -> Iterator[tuple[Task, Item]]:
+    start = re.match(rf"Q : \w+ has {_DIGITS} \w+ (?:of {_DIGITS} \w+ )?\. \w+ (.*) \. How many \w+ \? A :$", prompt)
+    if start is None:
+        return
+    events = [event for part in start[3].split(" and ") if (event := change(part))]
+    first, factor = read_number(start[1].split()), read_number((start[2] or "").split())
+    if factor is not None:
+        events.insert(0, ("*", factor))
+    if first is None or len(events) != 2:
+        return
+    (sign, second), (then, third) = events
+    problem = Problem(first, sign, second, then, third)
+    yield Arithmetic(), Item(prompt, None, problem.chain, {"result": problem.result})
+
+
+def change(part: str) -> tuple[str, int] | None:
+    """A gain or loss told in words."""
+    signs: tuple[tuple[str, tuple[str, ...]], ...] = (("+", _GAINS), ("-", _LOSSES))
+    for sign, phrases in signs:
+        for phrase in phrases:
+            before, after = phrase.split("{}")
+            found = re.fullmatch(re.escape(before) + _DIGITS + re.escape(after), part)
+            amount = read_number(found[1].split()) if found else None
+            if amount is not None:
+                return sign, amount
+    return None

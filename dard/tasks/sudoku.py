@@ -1,0 +1,147 @@
+"""4×4 Sudoku, written as sixteen digits with 0 for a blank, solved as sixteen digits.
+
+Promises: the unique kind has exactly one solution; the open kind has several, at most four givens, and any
+valid grid that keeps the givens is right. A held-out puzzle is never generated for training.
+Does not know: how to solve a larger grid; all 288 grids of this size are simply listed.
+"""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+
+from dard.tasks.base import Example, Item, Score, continuation, held_out
+
+_SIDE = 4
+_CELLS = _SIDE * _SIDE
+_UNITS: tuple[tuple[int, ...], ...] = (
+    *(tuple(row * 4 + column for column in range(4)) for row in range(4)),
+    *(tuple(row * 4 + column for row in range(4)) for column in range(4)),
+    *(tuple((r + i) * 4 + c + j for i in range(2) for j in range(2)) for r in (0, 2) for c in (0, 2)),
+)
+
+
+def is_valid(grid: tuple[int, ...]) -> bool:
+    """Whether every row, column and box holds 1 to 4 once.
+
+    >>> is_valid((1, 2, 3, 4, 3, 4, 1, 2, 2, 1, 4, 3, 4, 3, 2, 1))
+    True
+    """
+    return len(grid) == _CELLS and all({grid[cell] for cell in unit} == {1, 2, 3, 4} for unit in _UNITS)
+
+
+def _all_grids() -> np.ndarray:
+    rows = list(permutations((1, 2, 3, 4)))
+    grids = [
+        a + b + c + d
+        for a in rows
+        for b in rows
+        if len({*a[:2], *b[:2]}) == 4
+        for c in rows
+        if all(c[i] not in (a[i], b[i]) for i in range(4))
+        for d in rows
+        if is_valid(a + b + c + d)
+    ]
+    return np.array(grids, dtype=np.int64)
+
+
+GRIDS = _all_grids()  # [288, 16]
+
+
+def solutions(puzzle: np.ndarray) -> np.ndarray:
+    """All grids that keep the givens of this puzzle, [n, 16]."""
+    return GRIDS[((puzzle == 0) | (puzzle == GRIDS)).all(axis=1)]
+
+
+def _write(cells: np.ndarray) -> str:
+    return " ".join(str(cell) for cell in cells.tolist())
+
+
+class _Sudoku:
+    """What both kinds share; a kind says how many givens it draws and which puzzles are its own."""
+
+    name: str
+    title: str
+    _fewest_givens: int
+    _most_givens: int
+
+    def _belongs(self, number_of_solutions: int) -> bool:
+        raise NotImplementedError
+
+    def _draw(self, rng: np.random.Generator, fewest: int) -> tuple[str, np.ndarray, np.ndarray]:
+        """A prompt, its puzzle, and one of its solutions, each solution equally likely."""
+        while True:
+            grid = GRIDS[int(rng.integers(len(GRIDS)))]
+            number = int(rng.integers(fewest, self._most_givens + 1))
+            puzzle = np.zeros(_CELLS, dtype=np.int64)
+            given = rng.choice(_CELLS, size=number, replace=False)
+            puzzle[given] = grid[given]
+            if self._belongs(len(solutions(puzzle))):
+                return f"Sudoku : {_write(puzzle)} Solution :", puzzle, grid
+
+    def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
+        found: list[Example] = []
+        while len(found) < count:
+            prompt, puzzle, grid = self._draw(rng, self._fewest_givens)
+            # There is one empty grid and few with one given: too few to hold any of them out.
+            if np.count_nonzero(puzzle) < 2 or not held_out(prompt):
+                found.append(Example("question", prompt, _write(grid)))
+        return found
+
+    def test_items(self, count: int, seed: int = 0) -> list[Item]:
+        rng = np.random.default_rng(seed)
+        items: list[Item] = []
+        seen: set[str] = set()
+        while len(items) < count:
+            prompt, puzzle, grid = self._draw(rng, max(2, self._fewest_givens))
+            if not held_out(prompt) or prompt in seen:
+                continue
+            seen.add(prompt)
+            answer = _write(grid) if len(solutions(puzzle)) == 1 else None
+            items.append(Item(prompt, _CELLS, answer, {"puzzle": tuple(puzzle.tolist())}))
+        return items
+
+    def score(self, item: Item, text: str) -> Score:
+        words = continuation(item, text)
+        puzzle: tuple[int, ...] = item.facts["puzzle"]
+        if len(words) != _CELLS or any(word not in ("1", "2", "3", "4") for word in words):
+            return Score(False, {"blank cells": 0.0})
+        grid = tuple(int(word) for word in words)
+        right = is_valid(grid) and all(given in (0, cell) for given, cell in zip(puzzle, grid, strict=True))
+        return Score(right, {"blank cells": self._share_of_blanks(puzzle, grid)})
+
+    def _share_of_blanks(self, puzzle: tuple[int, ...], grid: tuple[int, ...]) -> float:
+        """The largest share of blank cells that agrees with a solution of the puzzle."""
+        blank = np.array(puzzle) == 0
+        if not blank.any():
+            return 1.0
+        agreement = solutions(np.array(puzzle))[:, blank] == np.array(grid)[blank]
+        return float(agreement.mean(axis=1).max())
+
+    def vocabulary(self) -> set[str]:
+        return {"Sudoku", ":", "Solution", *"01234"}
+
+
+class UniqueSudoku(_Sudoku):
+    """Puzzles with one solution."""
+
+    name = "sudoku-unique"
+    title = "4×4 Sudoku, one solution"
+    _fewest_givens = 4
+    _most_givens = 10
+
+    def _belongs(self, number_of_solutions: int) -> bool:
+        return number_of_solutions == 1
+
+
+class OpenSudoku(_Sudoku):
+    """Puzzles with several solutions: every cell is plausible, together they may clash."""
+
+    name = "sudoku-open"
+    title = "4×4 Sudoku, several solutions"
+    _fewest_givens = 0
+    _most_givens = 4
+
+    def _belongs(self, number_of_solutions: int) -> bool:
+        return number_of_solutions > 1
