@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: app test check format clean
+.PHONY: app test check format pictures clean
 
 app: $(VENV)/.installed
 	$(BIN)/python app.py
@@ -19,6 +19,9 @@ check: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+pictures: $(VENV)/.installed
+	$(BIN)/python -m visual.readme
 
 # The browser tests drive a real Chromium; on Debian and Ubuntu it is installed if it is missing.
 .PHONY: browser

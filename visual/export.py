@@ -11,46 +11,21 @@ import base64
 import hashlib
 import html
 import json
-import re
 from collections.abc import Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from dard.state import InputError
 from dard.trace import Trace
 from visual.payload import payload, sentence
+from visual.web import script, style
 
-WEB = Path(__file__).resolve().parent.parent / "assets" / "web"
-MODULES = ("dom.js", "unpack.js", "grid.js", "score.js", "inspector.js", "mask.js", "viewer.js")  # imports point left
 MOST_LANES = 4
 NOTEBOOK_HEIGHT = 760
-
-IMPORT = re.compile(r"^import \{([^}]*)\} from './([\w.]+)';$", re.M)
-EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.M)
 
 
 def trace_json(trace: Trace, compress: bool = True) -> bytes:
     """The trace file; `Trace.from_bytes` reads it back."""
     return trace.to_bytes(compress=compress)
-
-
-@cache
-def viewer_script(*more: str) -> str:
-    """The viewer's modules, and more that stand on them, as one script that defines `createViewer`."""
-    parts = ["const modules = {};"]
-    for name in (*MODULES, *more):
-        text = (WEB / name).read_text(encoding="utf-8")
-        names = EXPORT.findall(text)
-        text = EXPORT.sub("", IMPORT.sub(lambda found: f"const {{{found[1]}}} = modules['{found[2]}'];", text))
-        parts.append(f"modules['{name}'] = (() => {{\n{text}\nreturn {{ {', '.join(names)} }};\n}})();")
-    parts.append("const { createViewer } = modules['viewer.js'];")
-    return "\n".join(parts)
-
-
-@cache
-def viewer_style(*more: str) -> str:
-    return "\n".join((WEB / name).read_text(encoding="utf-8") for name in ("viewer.css", *more))
 
 
 def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: str | None = None) -> str:
@@ -67,8 +42,8 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
     heading = sentence(title or "DARD Studio replay", 200)
     names = ", ".join(str(body["name"]) for body in data)
     about = f"{names} on {data[0]['model']}" + (f" · {settings_line(data[0])}" if len(data) == 1 else "")
-    style, script = viewer_style("replay.css"), viewer_script("replay.js")
-    own = f"script-src {digest(script)}; style-src {digest(style)}"
+    code, looks = script("replay.js"), style("viewer.css", "replay.css")
+    own = f"script-src {digest(code)}; style-src {digest(looks)}"
     policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
     return f"""<!doctype html>
 <html lang="en">
@@ -77,7 +52,7 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
 <meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width,initial-scale=1">
 <title>{html.escape(heading)}</title>
-<style>{style}</style>
+<style>{looks}</style>
 </head>
 <body>
 <div class="page">
@@ -87,7 +62,7 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
 <div id="viewer"></div>
 </div>
 <script type="application/json" id="data">{embedded(data)}</script>
-<script type="module">{script}</script>
+<script type="module">{code}</script>
 </body>
 </html>
 """

@@ -148,7 +148,9 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
         "prompt": sentence(trace.prompt, PROMPT_AT_MOST),
         "length": length,
         "fixed": [i for i, given_here in enumerate(trace.fixed) if given_here],
-        "block": trace.settings.get("block_length") or length,
+        "block": block
+        if isinstance(block := trace.settings.get("block_length"), int) and 0 < block < length
+        else length,
         "mask": trace.mask_id,
         "eos": trace.eos_id,
         "states": kind.states,
@@ -247,18 +249,15 @@ def life(trace: Trace, position: int) -> dict[str, Any]:
 
 def life_slice(trace: Trace, step: Step, position: int) -> dict[str, Any]:
     """What the inspector shows of one token at one step."""
-    body: dict[str, Any] = {"y": sentence(explain_in(trace, step, position))}
+    body: dict[str, Any] = {"y": why(trace, step, position)}
     for path, key in (("x", "x"), ("s", "s"), ("mix", "m")):
         if path in step.top and (guesses := step.top[path].at(position)):
             body[key] = [value for token, p in guesses for value in (token, round(p * 10_000))]
     if decides := deciding_path(step, position):
         body["d"] = decides
-    if step.weights[position] is not None:
-        body["w"] = [
-            round(v, 4)
-            for v in (step.score_p[position], step.score_d[position], step.weights[position])
-            if v is not None
-        ]
+    numbers = (step.score_p[position], step.score_d[position], step.weights[position])
+    if None not in numbers:
+        body["w"] = [round(value, 4) for value in numbers if value is not None]
     if step._mask is not None and (found := analysis(step)) and position in found.sources:
         layers, candidates = found.sources[position]
         names = ", ".join(f"'{shown(trace.word(step.tokens_before[j]))}'" for j in candidates[:2] if j != position)
@@ -270,6 +269,14 @@ def life_slice(trace: Trace, step: Step, position: int) -> dict[str, Any]:
             f"can reach it through {counted(layers, 'layer', 'layers')}."
         )
     return body
+
+
+def why(trace: Trace, step: Step, position: int) -> str:
+    """The sentence about a position. A trace from a file may lack the settings that a sentence needs."""
+    try:
+        return sentence(explain_in(trace, step, position))
+    except (KeyError, TypeError, ValueError):
+        return "This trace does not say with which settings it was made, so the step cannot be explained."
 
 
 def deciding_path(step: Step, position: int) -> str | None:
@@ -371,7 +378,7 @@ def analyse(step: Step) -> Analysis | None:
 def weight_words(trace: Trace) -> dict[str, Any] | None:
     """The sentences around w, and the prior that stands in its formula."""
     decay, prior, mixing = (trace.settings.get(name) for name in ("lambda_", "p0", "mixing"))
-    if not isinstance(decay, float) or not isinstance(prior, (int, float)):
+    if not isinstance(decay, float) or not 0 < decay < 1 or not isinstance(prior, (int, float)):
         return None
     half = math.log(0.5) / math.log(decay)
     fixed = isinstance(mixing, (int, float))
@@ -518,14 +525,12 @@ def sentence(text: str, at_most: int = SENTENCE_AT_MOST) -> str:
     return cut if cut.isprintable() else "".join(visible(character) for character in cut)
 
 
-NAMED = {"\n": "↵", "\r": "␍", "\t": "⇥", "\x7f": "␡", "\u2028": "↵", "\u2029": "↵"}
+NAMED = {"\n": "↵", "\t": "⇥", "\u2028": "↵", "\u2029": "↵"}
 
 
 def visible(character: str) -> str:
     if character in NAMED:
         return NAMED[character]
-    if character < " ":
-        return chr(0x2400 + ord(character))
     kind = unicodedata.category(character)
     if kind in ("Cc", "Cs", "Cn", "Co") or (kind == "Cf" and character != "\u200d"):
         return f"⟨{ord(character):04X}⟩"

@@ -122,6 +122,19 @@ export function pixel(colour, alpha = 1, under = '#000000') {
   return (255 << 24) | (mix(2) << 16) | (mix(1) << 8) | mix(0);
 }
 
+/** A row of buttons of which one is pressed; `press` says which. */
+export function choice(label, choices, onChoose) {
+  return h('span', { class: 'dv-seg', role: 'group', 'aria-label': label },
+    choices.map(([value, name]) => h('button', { type: 'button', 'data-value': value, onclick: () => onChoose(value) }, name)));
+}
+
+export function press(box, value) {
+  for (const button of box.children) {
+    const on = String(button.dataset.value === value);
+    if (button.getAttribute('aria-pressed') !== on) button.setAttribute('aria-pressed', on);
+  }
+}
+
 export function segment(g, x1, y1, x2, y2) {
   g.beginPath();
   g.moveTo(x1, y1);

@@ -8,7 +8,7 @@ const SIZES = {
   large: { font: 14, pad: 16, fixedPad: 11, least: 74, leastFixed: 24 },
   mid: { font: 12, pad: 14, fixedPad: 9, least: 62, leastFixed: 20 },
   compact: { font: 11, pad: 9, fixedPad: 9, least: 18, leastFixed: 12 },
-  line: { font: 11.5, pad: 29, fixedPad: 9, least: 50, leastFixed: 14 },
+  line: { font: 11.5, pad: 29, fixedPad: 9, least: 66, leastFixed: 14 },
 };
 
 const CLASSES = ['dv-sel', 'dv-hover', 'dv-seen', 'dv-tail', 'dv-differs', 'dv-ghost', 'dv-scarred'];
@@ -38,7 +38,8 @@ export class Grid {
         h('span', { class: 'dv-scar' }, scar));
       // `drawn` remembers what is on the page, so that a step touches only what it changes and never makes nodes it has made before.
       const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && i % lane.head.block === 0 ? ' dv-newblock' : ''}`;
-      this.chips.push({ button, kind, text, number, marks, scar, events: {}, width: 0, drawn: { token: null, state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: -1 } });
+      this.chips.push({ button, kind, text, number, marks, scar, events: {}, width: 0, drawn: { token: null, state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: 0 } });
+      button.className = kind;
       this.box.append(button);
     }
     this.box.addEventListener('click', (event) => this.hit(event, onSelect));
@@ -55,7 +56,7 @@ export class Grid {
   }
 
   /** Chip widths fit the longest token a position ever holds; with new steps they only grow. */
-  grow() {
+  grow(others = []) {
     const { font, pad, fixedPad, least, leastFixed } = SIZES[this.size];
     const widest = WIDEST[this.size];
     measure.font = `${font}px ${this.mono}`;
@@ -67,6 +68,8 @@ export class Grid {
     this.chips.forEach((chip, i) => {
       let width = chip.content ?? 0;
       for (let t = this.seen; t < frames.length; t++) if (frames[t].tokens[i] !== head.mask) width = Math.max(width, needs(frames[t].tokens[i]));
+      // Side by side, a position is as wide in every grid.
+      for (const other of others) if (other.chips.length === this.chips.length) width = Math.max(width, other.chips[i].content);
       chip.content = width;
       const whole = Math.ceil(Math.max(fixed[i] ? leastFixed : least, width + (fixed[i] ? fixedPad : pad)));
       if (whole !== chip.width) {

@@ -91,16 +91,21 @@ export class Inspector {
     this.onBranch({ step: frame.index, position, token, state: this.wanted });
   }
 
-  draw({ lane, step, position, theme, hideLater, width, last }) {
+  prepare() {
+    this.width = this.box.clientWidth;
+    this.lifeHeight = this.life.clientHeight;
+  }
+
+  draw({ lane, step, position, theme, hideLater, last }) {
     const frame = lane.at(step);
     const before = frame.index ? lane.frames[frame.index - 1] : frame;
     const slice = frame.life[position];
     const state = LETTER[frame.states[position]];
     const fixed = !!lane.fixed[position];
     const moved = this.frame !== frame || this.position !== position || this.lane !== lane;
-    Object.assign(this, { lane, frame, position, width });
-    this.strips(before, width, theme);
-    this.lifeLine(step, width, theme, hideLater, last);
+    Object.assign(this, { lane, frame, position });
+    this.strips(before, theme);
+    this.lifeLine(step, theme, hideLater, last);
     this.badge.dataset.s = state;
     this.badge.hidden = fixed;
     const ghost = state === 'M' && frame.revoked[position] ? lane.word(frame.ghost[position]) : null;
@@ -157,7 +162,7 @@ export class Inspector {
     column.box.classList.toggle('dv-decides', decides);
     const title = column.key === 'm' && slice?.w ? `${column.name} w ${two(slice.w[2])}` : column.name;
     setText(column.title, title);
-    column.none.hidden = !!values;
+    column.none.hidden = !!values || !this.frame.index;
     const key = values ? lane.head.thresholds : null;
     if (column.ticksFor !== key) {
       column.ticksFor = key;
@@ -174,7 +179,7 @@ export class Inspector {
       bar.style.width = `${100 * (p || 0)}%`;
       const first = decides && id === held;
       bar.dataset.s = first ? state : '';
-      setText(value, p == null ? `≤${twoShort(fifth) || ' 0'}` : p < 0.005 ? '<.01' : twoShort(p));
+      setText(value, (p ?? fifth) < 0.005 ? '<.01' : p == null ? `≤${twoShort(fifth)}` : twoShort(p));
       value.className = p == null ? 'dv-faint' : p > 0.6 ? 'dv-inside' : '';
       value.dataset.s = first && p > 0.6 ? state : '';
       value.style.setProperty('--p', `${100 * (p || 0)}%`);
@@ -183,8 +188,8 @@ export class Inspector {
   }
 
   /** Which tokens the two queries of this position saw; filled: the token, dashed: only its mask. */
-  strips(before, width, theme) {
-    const { lane, frame, position } = this;
+  strips(before, theme) {
+    const { lane, frame, position, width } = this;
     const g = sized(this.context, width, 44);
     const cell = (width - LABEL) / lane.length;
     const inner = cell > 5 ? cell - 2 : cell;
@@ -192,6 +197,7 @@ export class Inspector {
     g.textBaseline = 'middle';
     (frame.mask ? ['x', 's'] : ['x']).forEach((path, r) => {
       const y = r * 22 + 2;
+      if (!run) return;
       const state = before.states[position];
       g.font = `11px ${theme.sans}`;
       g.fillStyle = theme.ink2;
@@ -208,7 +214,6 @@ export class Inspector {
         g.font = `9px ${theme.sans}`;
         g.fillText(String(state + 1 + (path === 's' ? 3 : 0)), LABEL - 9, y + 9.5);
       }
-      if (!run) return;
       for (let j = 0; j < lane.length; j++) {
         const x = LABEL + j * cell;
         const other = before.states[j];
@@ -246,8 +251,8 @@ export class Inspector {
   }
 
   /** Confidence over the steps, on bands of the states it means. */
-  lifeLine(step, width, theme, hideLater, last) {
-    const { lane, position } = this;
+  lifeLine(step, theme, hideLater, last) {
+    const { lane, position, width } = this;
     const height = Math.max(70, this.lifeHeight || 126);
     const g = sized(this.line, width, height);
     const bottom = height - 14;

@@ -42,7 +42,7 @@ export function mountLearn(root, bridge, config) {
 
   /** The symbols of an equation, with subscripts, superscripts and what they mean on hover. */
   function formula(source) {
-    return source.split(/([_^]\{[^}]*\}|[_^][\w\d]|τ_[cu]|\bp_0\b)/u).filter(Boolean).map((part) => {
+    return source.split(/(τ_[cu]|\bp_0|[_^]\{[^}]*\}|[_^][\p{L}\p{N}])/u).filter(Boolean).map((part) => {
       if (/^τ_[cu]$/.test(part)) return h('abbr', { title: glossary[part] }, 'τ', h('sub', {}, part[2]));
       if (part === 'p_0') return h('abbr', { title: glossary['p₀'] }, 'p', h('sub', {}, '0'));
       if (part[0] === '_') return h('sub', {}, part.replace(/[_{}]/g, ''));

@@ -50,7 +50,7 @@ export class Score {
     this.layer(this.past, false);
     this.layer(this.future, true);
     this.events = [];
-    if (row >= 10) {
+    if (row >= 10 && this.columns.each >= 10) {
       lane.frames.forEach((frame, k) => frame.marks.forEach((bits, i) => k && bits & 127 && this.events.push([k, i, bits])));
     }
   }
@@ -74,6 +74,10 @@ export class Score {
         else g.fillRect(2, Math.round(middle) - 0.5, this.area - 4, 1);
         g.globalAlpha = 1;
         continue;
+      }
+      if (i && i % lane.head.block === 0) {
+        g.fillStyle = theme.line2;
+        g.fillRect(0, Math.round(y) - 0.5, this.area, 1);
       }
       if (this.weights) this.weightRow(g, i, y, height, faded);
       else this.stateRow(g, i, y, height, middle, faded);
@@ -497,54 +501,76 @@ function numbers(g, cols, left, steps, now, theme, colour) {
   }
 }
 
-/** The small map of a lane beside others: the same picture without names and lanes. */
-export function drawMap(canvas, lane, { width, height, steps, step, theme, hideLater, divergence }) {
-  const g = sized(canvas, width, height);
-  const cols = columns(width - 4, steps, 1);
-  const row = height / lane.length;
-  const frames = lane.frames;
-  for (let i = 0; i < lane.length; i++) {
-    const y = Math.round(i * row);
-    const tall = Math.max(1, Math.round((i + 1) * row) - y - (row > 4 ? 1 : 0));
-    for (let k = 0; k <= lane.last; k++) {
-      if (hideLater && k > step) break;
-      const state = frames[k].states[i];
-      const faded = k > step;
+/** The small map of a lane beside others: the same picture without names and lanes, on the same two layers. */
+export class LaneMap {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.past = document.createElement('canvas');
+    this.future = document.createElement('canvas');
+  }
+
+  prepare(lane, { width, height, steps, theme }) {
+    Object.assign(this, { lane, width, height, theme, columns: columns(width - 4, steps, 1), row: height / lane.length });
+    this.layer(this.past, false);
+    this.layer(this.future, true);
+  }
+
+  layer(canvas, faded) {
+    const { lane, theme, columns: cols, row } = this;
+    const g = sized(canvas, this.width, this.height);
+    const gap = cols.each > 5 ? 0.7 : 0;
+    for (let i = 0; i < lane.length; i++) {
+      const y = Math.round(i * row);
+      const tall = Math.max(1, Math.round((i + 1) * row) - y - (row > 4 ? 1 : 0));
       if (lane.fixed[i]) {
         g.globalAlpha = 0.5;
         g.fillStyle = theme.line2;
-        g.fillRect(cols.x(k), y + (tall >> 1), cols.each, 1);
-      } else if (state) {
-        g.globalAlpha = faded ? FADED[state] : 1;
-        g.fillStyle = theme[LETTER[state]];
-        g.fillRect(cols.x(k), y, cols.each - (cols.each > 5 ? 0.7 : 0), tall);
-      } else if (frames[k].revoked[i]) {
-        g.globalAlpha = faded ? 0.15 : 0.35;
-        g.fillStyle = theme.scar;
-        g.fillRect(cols.x(k), y, cols.each - (cols.each > 5 ? 0.7 : 0), tall);
+        g.fillRect(0, y + (tall >> 1), cols.x(lane.last + 1), 1);
+        continue;
       }
-      if (frames[k].marks[i] & 2) {
-        g.globalAlpha = faded ? 0.4 : 1;
-        g.fillStyle = theme.demoted;
-        g.strokeStyle = theme.panel;
-        g.lineWidth = 1.5;
-        triangle(g, cols.x(k), y + tall / 2, row > 3 ? 4.5 : 3, row > 3 ? 4 : 2.6, 1);
+      lane.frames.forEach((frame, k) => {
+        const state = frame.states[i];
+        if (!state && !frame.revoked[i]) return;
+        g.globalAlpha = state ? (faded ? FADED[state] : 1) : faded ? 0.15 : 0.35;
+        g.fillStyle = state ? theme[LETTER[state]] : theme.scar;
+        g.fillRect(cols.x(k), y, cols.each - gap, tall);
+      });
+    }
+    const half = Math.min(row > 3 ? 4.5 : 3, cols.each / 2);
+    g.globalAlpha = faded ? 0.45 : 1;
+    g.fillStyle = theme.demoted;
+    g.strokeStyle = theme.panel;
+    g.lineWidth = 1.5;
+    lane.frames.forEach((frame, k) => {
+      for (const i of frame.demoted || []) {
+        triangle(g, cols.x(k) + half, (i + 0.5) * row, half, half * 0.9, 1);
         g.stroke();
         g.fill();
       }
+    });
+  }
+
+  draw(step, hideLater, divergence) {
+    const { lane, theme, columns: cols, width, height } = this;
+    const g = sized(this.canvas, width, height);
+    const split = Math.min(width, cols.x(step + 1));
+    const copy = (layer, from, to) => {
+      const ratio = layer.width / width;
+      if (to > from) g.drawImage(layer, from * ratio, 0, (to - from) * ratio, layer.height, from, 0, to - from, height);
+    };
+    copy(this.past, 0, split);
+    if (!hideLater) copy(this.future, split, width);
+    if (divergence > 0 && !(hideLater && divergence > step)) {
+      g.strokeStyle = theme.demoted;
+      g.lineWidth = 1.5;
+      g.setLineDash([4, 3]);
+      segment(g, cols.x(divergence), 0, cols.x(divergence), height);
+      g.setLineDash([]);
     }
-  }
-  g.globalAlpha = 1;
-  if (divergence > 0 && !(hideLater && divergence > step)) {
-    g.strokeStyle = theme.demoted;
+    g.fillStyle = theme.ink;
+    if (lane.finished && !(hideLater && lane.last > step)) g.fillRect(cols.x(lane.last + 1) - 1, 0, 2, height);
+    g.strokeStyle = theme.ink;
     g.lineWidth = 1.5;
-    g.setLineDash([4, 3]);
-    segment(g, cols.x(divergence), 0, cols.x(divergence), height);
-    g.setLineDash([]);
+    g.strokeRect(cols.x(step) + 0.75, 0.75, Math.max(2, cols.width(step) - 1.5), height - 1.5);
   }
-  g.fillStyle = theme.ink;
-  if (lane.finished && !(hideLater && lane.last > step)) g.fillRect(cols.x(lane.last + 1) - 1, 0, 2, height);
-  g.strokeStyle = theme.ink;
-  g.lineWidth = 1.5;
-  g.strokeRect(cols.x(step) + 0.75, 0.75, Math.max(2, cols.width(step) - 1.5), height - 1.5);
 }

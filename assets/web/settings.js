@@ -51,7 +51,7 @@ export function createSettings(config) {
   }
 
   function field(each) {
-    const label = each.symbol ? `${each.symbol} · ${pretty(each.name)}` : pretty(each.name);
+    const label = each.symbol || pretty(each.name);
     const id = `dw-${each.name}`;
     const help = h('small', { id: `${id}-help` }, each.help);
     let controls;

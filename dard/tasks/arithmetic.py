@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dard.tasks.base import Example, Item, Score, continuation, held_out, read_number, spell
+from dard.tasks.base import Example, Item, Score, continuation, distinct_items, held_out, read_number, spell
 
 _BOYS = ("Tom", "Ben", "Sam", "Max")
 _GIRLS = ("Anna", "Mia", "Lucy", "Emma")
@@ -23,11 +23,11 @@ _LOSSES = ("loses {}", "sells {}", "gives away {}")
 _CONTAINERS = ("bags", "boxes")
 
 # First numbers of a story, and what is added, taken or multiplied.
-_LARGEST_START = 12
-_LARGEST_CHANGE = 6
-_LARGEST_FACTOR = 4
+LARGEST_START = 12
+LARGEST_CHANGE = 6
+LARGEST_FACTOR = 4
 # The largest intermediate result a story can have.
-_LARGEST_RESULT = max(_LARGEST_START + _LARGEST_CHANGE, _LARGEST_FACTOR * _LARGEST_FACTOR)
+LARGEST_RESULT = max(LARGEST_START + LARGEST_CHANGE, LARGEST_FACTOR * LARGEST_FACTOR)
 
 _SUMS_IN_A_DRILL = 5
 _PRODUCT_SHARE = 0.1
@@ -80,11 +80,11 @@ def sum_text(left: int, sign: str, right: int) -> str:
 
 def _problems() -> tuple[tuple[Problem, ...], ...]:
     """All problems, by the sign of their first step, so that each sign can be drawn equally often."""
-    changes = range(1, _LARGEST_CHANGE + 1)
+    changes = range(1, LARGEST_CHANGE + 1)
     found: list[tuple[Problem, ...]] = []
     for sign in "+-*":
-        factors = range(2, _LARGEST_FACTOR + 1)
-        starts = factors if sign == "*" else range(1, _LARGEST_START + 1)
+        factors = range(2, LARGEST_FACTOR + 1)
+        starts = factors if sign == "*" else range(1, LARGEST_START + 1)
         seconds = factors if sign == "*" else changes
         found.append(
             tuple(
@@ -104,14 +104,14 @@ PROBLEMS = _problems()
 _FACTS: tuple[tuple[int, str, int], ...] = tuple(
     [
         (left, sign, right)
-        for left in range(_LARGEST_RESULT + 1)
-        for right in range(1, _LARGEST_CHANGE + 1)
+        for left in range(LARGEST_RESULT + 1)
+        for right in range(1, LARGEST_CHANGE + 1)
         for sign in "+-"
         if _compute(left, sign, right) >= 0
     ]
 )
 _PRODUCTS: tuple[tuple[int, str, int], ...] = tuple(
-    (left, "*", right) for left in range(2, _LARGEST_FACTOR + 1) for right in range(2, _LARGEST_FACTOR + 1)
+    (left, "*", right) for left in range(2, LARGEST_FACTOR + 1) for right in range(2, LARGEST_FACTOR + 1)
 )
 
 
@@ -166,15 +166,15 @@ class Arithmetic:
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)
-        items: list[Item] = []
-        seen: set[str] = set()
-        while len(items) < count:
+
+        def draw() -> Item | None:
             problem = self._draw(rng)
-            prompt = story(problem, rng)
-            if held_out(problem.key) and prompt not in seen:
-                seen.add(prompt)
-                items.append(Item(prompt, _GENERATION_LENGTH, problem.chain, {"result": problem.result}))
-        return items
+            if not held_out(problem.key):
+                return None
+            facts = {"result": problem.result}
+            return Item(story(problem, rng), _GENERATION_LENGTH, problem.chain, facts)
+
+        return distinct_items(draw, count)
 
     def score(self, item: Item, text: str) -> Score:
         words = continuation(item, text)

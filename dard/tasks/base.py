@@ -9,7 +9,7 @@ spaces, numbers written one digit per word.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -82,6 +82,26 @@ def held_out(text: str, one_in: int = 10) -> bool:
     """
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return int.from_bytes(digest[:8], "big") % one_in == 0
+
+
+# One draw in ten is held out, so this many useless draws in a row mean that there is nothing left to find.
+_PATIENCE = 20_000
+
+
+def distinct_items(draw: Callable[[], Item | None], count: int) -> list[Item]:
+    """Call `draw` until it has given `count` items with different prompts; None is a draw that does not count."""
+    found: dict[str, Item] = {}
+    useless = 0
+    while len(found) < count:
+        item = draw()
+        if item is None or item.prompt in found:
+            useless += 1
+            if useless > _PATIENCE:
+                raise ValueError(f"{count} test items were asked for, but there seem to be only {len(found)}")
+            continue
+        found[item.prompt] = item
+        useless = 0
+    return list(found.values())
 
 
 def spell(number: int) -> str:

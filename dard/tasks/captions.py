@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from dard.tasks.base import MASK, Example, Item, Score, held_out
+from dard.tasks.base import MASK, Example, Item, Score, distinct_items, held_out
 
 _NOUNS = ("man", "woman", "boy", "girl")
 _COLOURS = ("black", "white", "red", "blue", "green", "yellow")
@@ -97,21 +97,19 @@ class Captions:
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)
-        items: list[Item] = []
-        seen: set[str] = set()
-        while len(items) < count:
+
+        def draw() -> Item | None:
             text = self._draw(rng)
             if not held_out(text):
-                continue
+                return None
             words = text.split()
             predicate = range(_SUBJECT_LENGTH, len(words) - 1)
             number = int(rng.integers(2, len(predicate) + 1))
             hidden = set(rng.choice(list(predicate), size=number, replace=False).tolist())
             prompt = " ".join(MASK if index in hidden else word for index, word in enumerate(words))
-            if prompt not in seen:
-                seen.add(prompt)
-                items.append(Item(prompt, None, text))
-        return items
+            return Item(prompt, None, text)
+
+        return distinct_items(draw, count)
 
     def score(self, item: Item, text: str) -> Score:
         words = text.split()

@@ -12,9 +12,9 @@ from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 
-from dard.tasks.base import Example, Item, Score, continuation, held_out, read_number, spell
+from dard.tasks.base import Example, Item, Score, continuation, distinct_items, held_out, read_number, spell
 
-_LARGEST = 7
+LARGEST = 7
 # Problems are few, so a larger share of them is held out than elsewhere.
 _HELD_OUT_ONE_IN = 6
 _GENERATION_LENGTH = 16
@@ -64,7 +64,7 @@ def answers(shown: tuple[int, ...], target: int) -> list[str]:
 def _problems() -> list[tuple[Numbers, int]]:
     """Every three numbers in ascending order with every target that a form can reach."""
     found: dict[tuple[Numbers, int], None] = {}
-    for numbers in combinations_with_replacement(range(1, _LARGEST + 1), 3):
+    for numbers in combinations_with_replacement(range(1, LARGEST + 1), 3):
         for order, signs in product(permutations(numbers), _SIGNS):
             if (target := value(order, signs)) >= 0:
                 found[numbers, target] = None
@@ -106,16 +106,13 @@ class Countdown:
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)
         problems = [problem for problem in PROBLEMS if _held_out(problem)]
-        items: list[Item] = []
-        seen: set[str] = set()
-        while len(items) < count:
+
+        def draw() -> Item:
             problem = problems[int(rng.integers(len(problems)))]
-            prompt = _prompt(_show(problem, rng), problem[1])
-            if prompt not in seen:
-                seen.add(prompt)
-                facts = {"numbers": problem[0], "target": problem[1]}
-                items.append(Item(prompt, _GENERATION_LENGTH, None, facts))
-        return items
+            facts = {"numbers": problem[0], "target": problem[1]}
+            return Item(_prompt(_show(problem, rng), problem[1]), _GENERATION_LENGTH, None, facts)
+
+        return distinct_items(draw, count)
 
     def score(self, item: Item, text: str) -> Score:
         words = continuation(item, text)

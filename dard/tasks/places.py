@@ -14,7 +14,7 @@ from itertools import product
 
 import numpy as np
 
-from dard.tasks.base import MASK, Example, Item, Score, held_out
+from dard.tasks.base import MASK, Example, Item, Score, distinct_items, held_out
 
 # The order within the cycle does not matter; the counts do, and add up to one hundred.
 QUOTAS: dict[str, int] = {
@@ -134,20 +134,17 @@ class Places:
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)
         contexts = [context for context in CONTEXTS if held_out(context.text)]
-        items: list[Item] = []
-        seen: set[str] = set()
-        while len(items) < count:
+
+        def draw() -> Item:
             context = contexts[int(rng.integers(len(contexts)))]
             cities = REGIONS[context.region]
             first, second = cities[int(rng.integers(len(cities)))].split()
             # Half of the items hide the whole city, the others give one word of it.
             shown = [f"{MASK} {MASK}", f"{MASK} {MASK}", f"{first} {MASK}", f"{MASK} {second}"]
             prompt = _fill(context, shown[int(rng.integers(len(shown)))])
-            if prompt in seen:
-                continue
-            seen.add(prompt)
-            items.append(Item(prompt, None, None, {"context": context.text, "region": context.region}))
-        return items
+            return Item(prompt, None, None, {"context": context.text, "region": context.region})
+
+        return distinct_items(draw, count)
 
     def score(self, item: Item, text: str) -> Score:
         filled = " ".join(text.split())

@@ -11,7 +11,7 @@ from itertools import permutations
 
 import numpy as np
 
-from dard.tasks.base import Example, Item, Score, continuation, held_out
+from dard.tasks.base import Example, Item, Score, continuation, distinct_items, held_out
 
 _SIDE = 4
 _CELLS = _SIDE * _SIDE
@@ -91,16 +91,15 @@ class _Sudoku:
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)
-        items: list[Item] = []
-        seen: set[str] = set()
-        while len(items) < count:
+
+        def draw() -> Item | None:
             prompt, puzzle, grid = self._draw(rng, max(2, self._fewest_givens))
-            if not held_out(prompt) or prompt in seen:
-                continue
-            seen.add(prompt)
+            if not held_out(prompt):
+                return None
             answer = _write(grid) if len(solutions(puzzle)) == 1 else None
-            items.append(Item(prompt, _CELLS, answer, {"puzzle": tuple(puzzle.tolist())}))
-        return items
+            return Item(prompt, _CELLS, answer, {"puzzle": tuple(puzzle.tolist())})
+
+        return distinct_items(draw, count)
 
     def score(self, item: Item, text: str) -> Score:
         words = continuation(item, text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from dard.tasks import places
+from dard.tasks import arithmetic, countdown, places
 from dard.training.corpus import GROUPS, LONG, LONG_EVERY
 from dard.training.evaluation import Figures, table
 from dard.training.loop import Trained
@@ -120,8 +120,9 @@ Standard decoding (the most confident words first) on held-out items, from `pyth
 ## Limits
 
 - It knows {shape.vocab_size} words and six kinds of text. It cannot converse, and a word outside its list is refused.
-- Its arithmetic covers starts up to 20, changes up to 9 and products up to six times six; its countdown covers
-  three digits from 1 to 9 and the forms a + b + c, a + b - c, a * b + c and a * b - c.
+- Its arithmetic covers starts up to {arithmetic.LARGEST_START}, changes up to {arithmetic.LARGEST_CHANGE} and \
+products up to {arithmetic.LARGEST_FACTOR} * {arithmetic.LARGEST_FACTOR}; its countdown covers
+  three digits from 1 to {countdown.LARGEST} and the forms a + b + c, a + b - c, a * b + c and a * b - c.
 - Its cities, people and stories are stock examples; nothing about the world should be learned from their frequencies.
 - Confidence is calibrated to the generators above and to nothing else.
 """

@@ -37,10 +37,10 @@ class Group:
 
 
 GROUPS: tuple[Group, ...] = (
-    Group("text", 18, {"places": 24, "captions": 16}),
-    Group("stories", 50, {"arithmetic": 16, DRILLS: 8}),
+    Group("text", 18, {"places": 16, "captions": 8}),
+    Group("stories", 50, {"arithmetic": 20, DRILLS: 4}),
     Group("grids", 38, {"sudoku-unique": 4, "sudoku-open": 8}),
-    Group("expressions", 28, {"countdown": 18}),
+    Group("expressions", 28, {"countdown": 36}),
 )
 # Every few batches the questions come in long rows instead, so that a long [EOS] tail is nothing new.
 LONG = Group("long", 74, {"arithmetic": 7, "sudoku-unique": 2, "sudoku-open": 3, "countdown": 4})
@@ -48,6 +48,9 @@ LONG_EVERY = 8
 
 # The share of question rows in which only the answer is hidden; in the others the question may be, too.
 _ANSWER_ONLY = 0.9
+# The share of those in which the answer is hidden from some word on. Words scattered over a chain of thought give
+# its results away twice; only an answer without its end has to be computed.
+_ANSWER_END = 0.4
 # Texts: some of the words in focus, a window of a few words, everything from some word on, or a random share.
 _FOCUS_SHARE, _WINDOW_SHARE, _SUFFIX_SHARE = 0.4, 0.2, 0.15
 _WINDOW_LENGTHS = (2, 4)
@@ -195,4 +198,10 @@ def _hide(rows: Rows, rng: np.random.Generator) -> NDArray[np.bool_]:
     unsettled = is_text & ~ask
     use_window = unsettled & (manner < _FOCUS_SHARE + _WINDOW_SHARE)
     use_suffix = unsettled & ~use_window & (manner < _FOCUS_SHARE + _WINDOW_SHARE + _SUFFIX_SHARE)
-    return np.where(use_window, in_window, np.where(use_suffix, from_start, scattered))
+    hidden = np.where(use_window, in_window, np.where(use_suffix, from_start, scattered))
+
+    words = rows.answer & (rows.ids != EOS_ID)
+    kept = np.floor(rng.random((count, 1)) * words.sum(axis=1, keepdims=True))
+    answer_end = rows.answer & (np.cumsum(rows.answer, axis=1) > kept)
+    use_end = (rows.kind == "question") & ask & (rng.random((count, 1)) < _ANSWER_END)
+    return np.where(use_end, answer_end, hidden)

@@ -114,3 +114,8 @@ def test_one_wrong_word_is_noticed(name: str, data: st.DataObject) -> None:
         assert score.details["exact chain"] == 0.0
     else:
         assert not score.right
+
+
+def test_asking_for_more_items_than_there_are_is_refused() -> None:
+    with pytest.raises(ValueError, match="only"):
+        TASKS["countdown"].test_items(10_000)

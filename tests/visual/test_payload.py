@@ -303,7 +303,8 @@ def test_without_torch_only_the_reach_is_missing(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("Diego", "Diego"), (" the", "␣the"), ("\n\n", "↵↵"), ("\t", "⇥"), ("a\x00b", "a␀b"), ("", "∅"), ("<b>", "<b>"),
+        ("Diego", "Diego"), (" the", "␣the"), ("\n\n", "↵↵"), ("\t", "⇥"), ("a\x00b", "a⟨0000⟩b"), ("", "∅"),
+        ("<b>", "<b>"),
         ("\u202eabc", "⟨202E⟩abc"), ("\u200b", "⟨200B⟩"), ("\x85", "⟨0085⟩"), ("\ud800", "⟨D800⟩"), ("\u2028", "↵"),
         ("\xa0", "␣"), ("👩\u200d👧", "👩\u200d👧"), ("x" * 10_000, "x" * 47 + "…"),
     ],
@@ -313,5 +314,26 @@ def test_invisible_text_becomes_visible(text: str, expected: str) -> None:
 
 
 def test_sentences_keep_their_spaces_and_have_an_end() -> None:
-    assert sentence("a b\nc\x00") == "a b↵c␀"
+    assert sentence("a b\nc\x00") == "a b↵c⟨0000⟩"
     assert len(sentence("x" * 10_000)) == module.SENTENCE_AT_MOST
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"tau_c": "high", "tau_u": None},
+        {"lambda_": 7.0, "p0": "x"},
+        {"block_length": -3},
+        {"block_length": "many"},
+        {"tau_c": 9},
+    ],
+)
+@pytest.mark.parametrize("decoder", [*ALL_DECODERS, "never heard of"])
+def test_a_trace_with_odd_settings_is_still_shown(decoder: str, settings: dict[str, Any]) -> None:
+    body = json.loads(los().to_bytes(compress=False)) | {"decoder": decoder, "settings": settings}
+    for step in body["steps"]:
+        step.pop("why", None)
+    sent = payload(Trace.from_bytes(json.dumps(body).encode()))
+    assert len(sent["steps"]) == 5 and sent["block"] == 12
+    assert all(0 <= threshold["at"] <= 1 for threshold in sent["thresholds"])

@@ -1,0 +1,175 @@
+// The panel of the mask: the heatmap with its switches, its pointer and its keys, and the sentence about a cell.
+
+import { choice, h, press, put, setText } from './dom.js';
+import { Mask } from './mask.js';
+
+const SIX = [
+  [1, 'M in x', 'everything in x'], [4, 'M in s', 'unmasked only'],
+  [2, 'C in x', 'unmasked + surer C'], [5, 'C in s', 'the same, not itself'],
+  [3, 'U in x', 'unmasked only'], [6, 'U in s', 'the same, not itself'],
+];
+const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const LONGEST_BLOCK = 512; // see MAX_MASK_BLOCK in visual/payload.py
+
+export class MaskPanel {
+  constructor(viewer) {
+    this.viewer = viewer;
+    this.canvas = h('canvas', { class: 'dv-mask', tabindex: 0, role: 'application', 'aria-label': 'attention mask', 'aria-roledescription': 'heatmap' });
+    this.mask = new Mask(this.canvas);
+    this.message = h('p', { class: 'dv-maskmessage', hidden: true });
+    this.zoomButtons = h('span', { class: 'dv-seg dv-zoom', role: 'group', 'aria-label': 'zoom of the mask' },
+      h('button', { type: 'button', 'aria-label': 'zoom out', onclick: () => this.zoom(-1) }, '−'),
+      h('button', { type: 'button', 'aria-label': 'zoom in', onclick: () => this.zoom(1) }, '+'));
+    this.area = h('div', { class: 'dv-maskbox' }, this.canvas, this.zoomButtons, this.message);
+    this.sub = h('span', { class: 'dv-sub' });
+    this.note = h('div', { class: 'dv-note dv-masknote', 'aria-live': 'polite' });
+    this.legend = h('div', { class: 'dv-legend dv-masklegend' });
+    this.order = choice('order of the mask', [['state', 'by state'], ['position', 'by position']], (order) => viewer.set({ order }));
+    this.depth = choice('direct or reach', [['direct', 'direct'], ['reach', 'reach']],
+      (value) => viewer.set({ reach: value === 'reach' ? viewer.lane.head.layers : 0 }));
+    this.layers = h('input', {
+      type: 'range', class: 'dv-range', min: 1, 'aria-label': 'layers of reach', oninput: () => viewer.set({ reach: +this.layers.value }),
+    });
+    this.layerText = h('span', { class: 'dv-layertext' });
+    this.layerRow = h('label', { class: 'dv-layers' }, this.layers, this.layerText);
+    this.six = h('div', { class: 'dv-six' }, SIX.map(([n, who, what]) => h('span', {}, h('i', {}, String(n)), h('b', {}, who), what)));
+    this.box = h('section', { class: 'dv-panel dv-p-mask', 'aria-label': 'mask' },
+      h('div', { class: 'dv-ph' }, h('h2', {}, 'Mask'), this.sub, h('span', { class: 'dv-grow' }), this.order, this.depth),
+      this.area, h('div', { class: 'dv-maskline' }, this.legend, this.layerRow), this.six, this.note);
+    this.listen();
+  }
+
+  listen() {
+    const { canvas, mask, viewer } = this;
+    const point = (event) => {
+      const box = canvas.getBoundingClientRect();
+      return mask.at(event.clientX - box.left, event.clientY - box.top);
+    };
+    let drag = null;
+    canvas.addEventListener('pointerdown', (event) => {
+      drag = { x: event.clientX, y: event.clientY, moved: false };
+      if (mask.zoom > 1) canvas.setPointerCapture(event.pointerId);
+    });
+    canvas.addEventListener('pointermove', (event) => {
+      if (drag && mask.zoom > 1) {
+        mask.pan((drag.y - event.clientY) / mask.each, (drag.x - event.clientX) / mask.each);
+        drag = { x: event.clientX, y: event.clientY, moved: true };
+      } else mask.cell = point(event);
+      this.redraw();
+    });
+    canvas.addEventListener('pointerup', (event) => {
+      const cell = point(event);
+      if (cell && drag && !drag.moved) viewer.select(mask.describe(cell).position);
+      drag = null;
+    });
+    const leave = () => {
+      mask.cell = null;
+      this.redraw();
+    };
+    canvas.addEventListener('pointerleave', leave);
+    canvas.addEventListener('blur', leave);
+    canvas.addEventListener('dblclick', (event) => this.zoom(1, point(event)));
+    canvas.addEventListener('wheel', (event) => {
+      if (!event.ctrlKey && mask.zoom === 1) return;
+      event.preventDefault();
+      if (event.ctrlKey) this.zoom(event.deltaY < 0 ? 1 : -1, point(event));
+      else {
+        mask.pan(event.deltaY / mask.each, event.deltaX / mask.each);
+        this.redraw();
+      }
+    }, { passive: false });
+  }
+
+  /** A key pressed on the heatmap; true if it meant something here. */
+  key(key) {
+    const { viewer, mask } = this;
+    if (!viewer.lane.at(viewer.state.step).mask) return false;
+    if (Object.hasOwn(MOVES, key)) {
+      mask.move(...MOVES[key], viewer.state.position);
+      this.redraw();
+    } else if (key === '+' || key === '=') this.zoom(1, mask.cell);
+    else if (key === '-') this.zoom(-1, mask.cell);
+    else return false;
+    return true;
+  }
+
+  /** In or out, around a cell or else the selected token's shadow. */
+  zoom(direction, cell) {
+    const { mask } = this;
+    const place = mask.place?.[this.viewer.state.position - mask.frame.block[0]];
+    if (mask.zoomBy(direction, cell || (place != null ? [mask.size + place, place] : null))) this.redraw();
+  }
+
+  forget() {
+    Object.assign(this.mask, { lane: null, cell: null, zoom: 1, origin: [0, 0] });
+  }
+
+  prepare() {
+    const { head } = this.viewer.lane;
+    this.width = this.area.clientWidth;
+    this.box.classList.toggle('dv-noshadow', !head.shadow);
+    this.zoomButtons.hidden = head.block < 20 || !head.shadow;
+    this.order.hidden = this.depth.hidden = !head.shadow;
+    this.layers.max = head.layers;
+    this.six.hidden = !head.states.includes('C');
+  }
+
+  redraw() {
+    if (!this.viewer.drawnWidth) return;
+    this.paint();
+    this.draw();
+  }
+
+  paint() {
+    const { viewer, mask } = this;
+    const { lane, state, theme } = viewer;
+    const frame = lane.at(state.step);
+    if (frame.mask) {
+      mask.show(lane, frame, lane.frames[frame.index - 1], state.order === 'state');
+      const unpacking = state.reach && frame.reach && !lane.depth(frame);
+      if (unpacking) frame.depth.then(() => viewer.lane?.at(viewer.state.step) === frame && this.redraw());
+    } else mask.frame = frame;
+    mask.draw({ width: this.width, block: Math.min(lane.head.block, lane.length), selected: state.position, layers: state.reach, theme });
+  }
+
+  draw() {
+    const { mask } = this;
+    const { lane, state } = this.viewer;
+    const frame = lane.at(state.step);
+    this.message.hidden = !!frame.mask;
+    if (!frame.mask) setText(this.message, whyNone(lane, frame));
+    const cell = frame.mask && (mask.cell || mask.standard(state.position));
+    if (cell) put(this.note, mask.describe(cell).parts);
+    else setText(this.note, '');
+    const block = lane.head.block < lane.length ? ` · ${frame.block[0]}–${frame.block[1] - 1}` : '';
+    setText(this.sub, frame.index ? `step ${frame.index}${block}` : 'start');
+    press(this.order, state.order);
+    press(this.depth, state.reach ? 'reach' : 'direct');
+    this.drawLegend(lane, state.reach > 0);
+    this.drawLayers(frame, state.reach);
+  }
+
+  drawLayers(frame, reach) {
+    const dirty = frame.contaminated ? frame.contaminated.filter((depth) => depth > 0 && depth <= reach).length : 0;
+    this.layerRow.classList.toggle('dv-off', !reach);
+    if (reach && +this.layers.value !== reach) this.layers.value = reach;
+    setText(this.layerText, `${reach} layer${reach > 1 ? 's' : ''} · ${dirty ? `${dirty} contaminated ◂` : 'none contaminated'}`);
+    this.layerText.classList.toggle('dv-warn', dirty > 0);
+  }
+
+  drawLegend(lane, deep) {
+    const key = `${deep}${lane.head.states}`;
+    if (this.legendFor === key) return;
+    this.legendFor = key;
+    const entry = (kind, name) => h('span', {}, h('i', { class: `dv-key dv-key-${kind}` }), name);
+    put(this.legend, entry('U', 'x unmasked'), lane.head.states.includes('C') && entry('C', 'x candidate'), entry('M', 'x mask'),
+      entry('S', 's mask'), deep ? entry('R', 'reached') : entry('B', 'blocked'));
+  }
+}
+
+function whyNone(lane, frame) {
+  if (!lane.head.shadow) return lane.head.no_shadow;
+  if (!frame.index) return 'No forward pass has run yet; the first one will have a mask.';
+  if (frame.block[1] - frame.block[0] > LONGEST_BLOCK) return 'The mask of a block this long is too large to draw.';
+  return 'This pass had no shadow: it only commits what is left, with everything in view.';
+}
