@@ -103,6 +103,9 @@ def dard_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word) -
             f"({number(step.confidence[i])}): "
             "the block had stopped moving, and what is left is filled one by one."
         )
+    if step.mask is None and i not in step.decided:  # the pass after the end was called looks at masks only
+        what = f"Position {i} stays masked" if after == MASKED else f"{quote(step.tokens[i], word)} stays as it is"
+        return f"{what}: the block had stopped moving, and this pass only fills the surest masked position."
     if before == MASKED:
         return masked_sentence(step, i, settings, word)
     token = quote(step.tokens_before[i], word)
@@ -123,7 +126,6 @@ def dard_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word) -
         threshold, symbol = limits(settings, after)
         new = quote(step.tokens[i], word)
         return f"{token} was replaced by {new}: {seen}, {judged.format(against(c, threshold, symbol))}."
-    threshold, symbol = limits(settings, after)
     verdict = judged.format(against(c, settings["tau_u"], "τ_u"))
     if before == CANDIDATE and after == UNMASKED:
         return f"{token} was promoted: {seen}, {verdict}."

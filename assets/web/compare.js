@@ -52,7 +52,7 @@ export function mountCompare(root, bridge, config) {
       return reply;
     }),
     requestExport: (kind) => run && shell.download({ run, kind: kind === 'html' ? 'lanes' : kind, branch: viewer.getState().lane }),
-  }, { exports: EXPORTS });
+  }, { exports: EXPORTS, keysFrom: root });
   shell.setViewer(viewer);
 
   function makeSlot(name) {

@@ -72,8 +72,11 @@ export const badge = (state, small = false) =>
   h('span', { class: `dv-badge${small ? ' dv-small' : ''}`, 'data-s': state, 'aria-hidden': 'true' });
 
 /** The scar of a revoked position. */
-export const zigzag = () => h('svg', { class: 'dv-zig', width: '100%', height: 5, 'aria-hidden': 'true' },
-  h('path', { d: `M0 4${Array.from({ length: 70 }, (_, k) => `L${3 + k * 3} ${k % 2 ? 4 : 1}`).join('')}`, fill: 'none', stroke: 'var(--dv-scar)', 'stroke-width': 1.3 }));
+export function zigzag() {
+  const teeth = Array.from({ length: 70 }, (_, k) => `L${3 + k * 3} ${k % 2 ? 4 : 1}`).join('');
+  return h('svg', { class: 'dv-zig', width: '100%', height: 5, 'aria-hidden': 'true' },
+    h('path', { d: `M0 4${teeth}`, fill: 'none', stroke: 'var(--dv-scar)', 'stroke-width': 1.3 }));
+}
 
 /** A sentence of the trace: 'quoted' tokens in monospace, τ_c with a subscript. Text nodes only. */
 export function rich(sentence) {

@@ -33,9 +33,11 @@ export class Branches {
 
   sideBySide(branches, current) {
     const others = branches.filter((branch) => branch.id !== current);
-    const other = h('select', { class: 'dv-select', 'aria-label': 'compare with branch' }, others.map((branch, n) => h('option', { value: n }, branch.name)));
+    const other = h('select', { class: 'dv-select', 'aria-label': 'compare with branch' },
+      others.map((branch, n) => h('option', { value: n }, branch.name)));
     const show = () => this.host.compareBranches(current, others[+other.value].id);
-    return h('span', { class: 'dv-sidebyside' }, 'side by side with', other, h('button', { type: 'button', class: 'dv-btn dv-mini', onclick: show }, 'Show'));
+    return h('span', { class: 'dv-sidebyside' }, 'side by side with', other,
+      h('button', { type: 'button', class: 'dv-btn dv-mini', onclick: show }, 'Show'));
   }
 }
 

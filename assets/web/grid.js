@@ -34,11 +34,13 @@ export class Grid {
       const scar = document.createTextNode('');
       const button = h('button', { type: 'button', 'data-position': i, 'data-state': 'M', 'aria-pressed': 'false', tabindex: this.tabbable ? 0 : -1 },
         h('bdi', { class: 'dv-t' }, text),
-        this.size === 'compact' ? marks : h('span', { class: 'dv-b' }, h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }), h('span', { class: 'dv-n' }, number), marks),
+        this.size === 'compact' ? marks : h('span', { class: 'dv-b' },
+          h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }), h('span', { class: 'dv-n' }, number), marks),
         h('span', { class: 'dv-scar' }, scar));
       // `drawn` remembers what is on the page, so that a step touches only what it changes and never makes nodes it has made before.
       const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && i % lane.head.block === 0 ? ' dv-newblock' : ''}`;
-      this.chips.push({ button, kind, text, number, marks, scar, events: {}, width: 0, drawn: { token: null, state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: 0 } });
+      const drawn = { token: null, state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: 0 };
+      this.chips.push({ button, kind, text, number, marks, scar, events: {}, width: 0, drawn });
       button.className = kind;
       this.box.append(button);
     }
@@ -47,6 +49,8 @@ export class Grid {
     this.box.addEventListener('pointerover', (event) => this.hit(event, onHover));
     this.box.addEventListener('pointerleave', () => onHover(-1));
     this.seen = 0;
+    this.unnamed = new Set();
+    this.named = false;
     this.grow();
   }
 
@@ -84,6 +88,7 @@ export class Grid {
    *  `other` is a frame to differ from. */
   draw(frame, selected, hovered, path, other) {
     const { lane, size } = this;
+    this.frame = frame;
     const end = lane.head.eos;
     let tail = false;
     for (let i = 0; i < lane.length; i++) {
@@ -131,7 +136,8 @@ export class Grid {
         told = true;
       }
       const seen = path && i !== selected && state && !fixed && Lane.sees(frame, path, selected, i);
-      const classes = (i === selected ? 1 : 0) | (i === hovered ? 2 : 0) | (seen ? 4 : 0) | (tail ? 8 : 0) | (other && other.tokens[i] !== token ? 16 : 0)
+      const differs = other && other.tokens[i] !== token;
+      const classes = (i === selected ? 1 : 0) | (i === hovered ? 2 : 0) | (seen ? 4 : 0) | (tail ? 8 : 0) | (differs ? 16 : 0)
         | (ghost ? 32 : 0) | (revoked ? 64 : 0);
       if (drawn.classes !== classes) {
         button.className = CLASSES.reduce((all, name, bit) => (classes & (1 << bit) ? `${all} ${name}` : all), chip.kind);
@@ -141,9 +147,23 @@ export class Grid {
         }
         drawn.classes = classes;
       }
-      if (told) button.setAttribute('aria-label', this.label(frame, i));
+      if (told) this.unnamed.add(i);
       if (state && token === end) tail = true;
     }
+    if (this.named) this.nameSoon();
+    else this.name();
+    this.named = true;
+  }
+
+  /** Names for screen readers follow when the view rests: while scrubbing nobody could hear them, and they cost as much as the rest. */
+  nameSoon() {
+    clearTimeout(this.naming);
+    if (this.unnamed.size) this.naming = setTimeout(() => this.name(), 40);
+  }
+
+  name() {
+    for (const i of this.unnamed) this.chips[i].button.setAttribute('aria-label', this.label(this.frame, i));
+    this.unnamed.clear();
   }
 
   /** A mark is made the first time its event happens to a chip, and hidden or shown after that. */

@@ -18,8 +18,9 @@ export class Inspector {
     this.why = h('p', { class: 'dv-why' });
     this.decides = h('span', { class: 'dv-r' });
     this.columns = PATHS.map(([key, name]) => this.column(key, name));
-    this.labels = Array.from({ length: ROWS }, (_, row) =>
-      h(onBranch ? 'button' : 'span', { class: 'dv-guess', type: onBranch ? 'button' : null, onclick: onBranch ? () => this.choose(row) : null }, h('bdi', {})));
+    this.labels = Array.from({ length: ROWS }, (_, row) => (onBranch
+      ? h('button', { class: 'dv-guess', type: 'button', onclick: () => this.choose(row) }, h('bdi', {}))
+      : h('span', { class: 'dv-guess' }, h('bdi', {}))));
     this.context = h('canvas', { class: 'dv-context', 'aria-hidden': 'true' });
     this.contextNote = h('span', { class: 'dv-r' });
     this.line = h('canvas', { class: 'dv-lifeline', role: 'img' });
@@ -122,7 +123,8 @@ export class Inspector {
     this.sentence(slice, frame, position, fixed);
     this.predictions(slice, frame, position, state, fixed);
     this.contextWords();
-    this.line.setAttribute('aria-label', `life line of position ${position}: ${STATES[state]} at step ${frame.index}, confidence ${(frame.confidence[position] / 1000).toFixed(2)}`);
+    const confidence = two(frame.confidence[position] / 1000);
+    this.line.setAttribute('aria-label', `life line of position ${position}: ${STATES[state]} at step ${frame.index}, confidence ${confidence}`);
     if (this.form) this.refill(frame, position, state, fixed, moved);
   }
 
@@ -413,7 +415,9 @@ export class Inspector {
     if (this.stateButtons.dataset.of !== lane.head.states) {
       this.stateButtons.dataset.of = lane.head.states;
       put(this.stateButtons, [...lane.head.states].map((letter) =>
-        h('button', { type: 'button', 'data-state': letter, 'aria-label': STATES[letter], title: STATES[letter], onclick: () => this.setWanted(letter) }, letter)));
+        h('button', {
+          type: 'button', 'data-state': letter, 'aria-label': STATES[letter], title: STATES[letter], onclick: () => this.setWanted(letter),
+        }, letter)));
     }
     for (const button of this.stateButtons.children) button.disabled = fixed;
     if (!moved) return;

@@ -38,7 +38,7 @@ export function mountLearn(root, bridge, config) {
     requestRun: () => advance(null),
     requestReset: () => open(current),
     fetchLife: (position, lane) => bridge.call('life', { run, branch: lane, position }),
-  });
+  }, { keysFrom: root });
 
   /** The symbols of an equation, with subscripts, superscripts and what they mean on hover. */
   function formula(source) {

@@ -392,11 +392,13 @@ export class Mask {
     const reasons = lane.head.cells;
     let reason = qp === 's' && q === k ? reasons[kp === 'x' ? 'self' : 'own'] : null;
     for (const a of [qp, '*']) for (const b of [qs, '*']) for (const c of [ks, '*']) reason ??= reasons[`${a}${b}${kp}${c}${open ? 1 : 0}`];
-    const text = `${qp === 's' ? 'The shadow of ' : ''}${about(q, qs)} ${open ? 'sees' : 'may not see'} ${kp === 's' ? 'the shadow of ' : ''}${about(k, ks)}`;
+    const side = (path, name) => (path === 's' ? `the shadow of ${name}` : name);
+    const because = reason ? `: ${reason.replaceAll('{k}', () => word(k)).replaceAll('{q}', () => word(q))}` : '';
+    const text = `${side(qp, about(q, qs))} ${open ? 'sees' : 'may not see'} ${side(kp, about(k, ks))}${because}.`;
     const depth = open ? 0 : this.depthAt(row, column);
     const parts = [
       h('b', {}, qp, h('sub', {}, String(q)), ' → ', kp, h('sub', {}, String(k)), open ? ' visible. ' : ' blocked. '),
-      ...rich(`${text[0].toUpperCase()}${text.slice(1)}${reason ? `: ${reason.replaceAll('{k}', () => word(k)).replaceAll('{q}', () => word(q))}` : ''}.`),
+      ...rich(`${text[0].toUpperCase()}${text.slice(1)}`),
     ];
     if (depth && depth <= this.layers) parts.push(h('b', { class: 'dv-warn' }, ` But it arrives through ${depth} layers.`));
     return { parts, position: q };

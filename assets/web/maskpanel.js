@@ -14,7 +14,9 @@ const LONGEST_BLOCK = 512; // see MAX_MASK_BLOCK in visual/payload.py
 export class MaskPanel {
   constructor(viewer) {
     this.viewer = viewer;
-    this.canvas = h('canvas', { class: 'dv-mask', tabindex: 0, role: 'application', 'aria-label': 'attention mask', 'aria-roledescription': 'heatmap' });
+    this.canvas = h('canvas', {
+      class: 'dv-mask', tabindex: 0, role: 'application', 'aria-label': 'attention mask', 'aria-roledescription': 'heatmap',
+    });
     this.mask = new Mask(this.canvas);
     this.message = h('p', { class: 'dv-maskmessage', hidden: true });
     this.zoomButtons = h('span', { class: 'dv-seg dv-zoom', role: 'group', 'aria-label': 'zoom of the mask' },

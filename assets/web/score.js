@@ -93,7 +93,8 @@ export class Score {
       const state = frame.states[i];
       const token = frame.tokens[i];
       let end = k;
-      while (end < lane.last && frames[end + 1].states[i] === state && frames[end + 1].tokens[i] === token && frames[end + 1].revoked[i] === frame.revoked[i]) end++;
+      const goesOn = (next) => next.states[i] === state && next.tokens[i] === token && next.revoked[i] === frame.revoked[i];
+      while (end < lane.last && goesOn(frames[end + 1])) end++;
       const a = cols.x(k) + 1;
       const b = cols.x(end + 1) - 1;
       g.globalAlpha = faded ? FADED[state] : 1;
@@ -173,7 +174,8 @@ export class Score {
       if (w == null) return;
       g.fillStyle = theme.ink;
       g.globalAlpha = (0.1 + 0.8 * w) * (faded ? 0.35 : 1);
-      g.fillRect(cols.x(k) + (cols.each > 4 ? 1 : 0), y + pad, cols.width(k) - (cols.each > 4 ? 2 : 0), Math.max(1, (row >= 10 ? row : height) - 2 * pad));
+      const gap = cols.each > 4 ? 1 : 0;
+      g.fillRect(cols.x(k) + gap, y + pad, cols.width(k) - 2 * gap, Math.max(1, (row >= 10 ? row : height) - 2 * pad));
       if (row >= 14 && cols.each >= 22) {
         g.globalAlpha = 1;
         g.fillStyle = w > 0.55 && !faded ? theme.panel : theme.ink;
@@ -336,7 +338,10 @@ export class Score {
       return x;
     };
     const thick = row >= 10 ? Math.min(10, row - 6) : row;
-    const bar = (i, x, w) => g.fillRect(x, big ? this.y(i) : TOP + i * row + (row - thick) / 2, w, big ? Math.max(1, this.y(i + 1) - this.y(i)) : Math.max(1, thick));
+    const bar = (i, x, w) => {
+      if (big) g.fillRect(x, this.y(i), w, Math.max(1, this.y(i + 1) - this.y(i)));
+      else g.fillRect(x, TOP + i * row + (row - thick) / 2, w, Math.max(1, thick));
+    };
     this.confidence(g, frame, next(sizes[0], this.narrow ? 'c' : 'confidence'), sizes[0], depth, bar, thick);
     if (sizes[1]) this.weight(g, frame, next(sizes[1], 'weight w'), sizes[1]);
     if (sizes[2]) this.pull(g, frame, next(sizes[2], ''), sizes[2], depth, bar);

@@ -73,7 +73,8 @@ export class ScorePanel {
     }
     this.noted = null;
     if (words) setText(this.note, `w = (P + p₀) / (P + D + p₀). ${words.notes[frame.note] || ''}`);
-    else setText(this.note, head.shadow ? `${head.title} makes one prediction per position and mixes nothing: there are no weights.` : head.no_shadow);
+    else if (!head.shadow) setText(this.note, head.no_shadow);
+    else setText(this.note, `${head.title} makes one prediction per position and mixes nothing: there are no weights.`);
   }
 
   formula(position, [P, D, w], words, note) {

@@ -49,7 +49,8 @@ export class Tokens {
     this.axis = h('canvas', { class: 'dv-axis', 'aria-hidden': 'true' });
     this.pass = h('span', {});
     this.diverge = h('button', { type: 'button', class: 'dv-link', onclick: () => viewer.setStep(viewer.divergence) });
-    return h('div', { class: 'dv-lane dv-lanehead' }, h('span', {}, 'decoder'), h('span', {}, this.pass, this.diverge), h('div', { class: 'dv-mapbox' }, this.axis));
+    return h('div', { class: 'dv-lane dv-lanehead' },
+      h('span', {}, 'decoder'), h('span', {}, this.pass, this.diverge), h('div', { class: 'dv-mapbox' }, this.axis));
   }
 
   laneRow(lane, n) {

@@ -31,7 +31,9 @@
 //   setMessage(text | null)             an error sentence, shown until dismissed or replaced
 //   setBranches([{ id, name }], currentId)
 //
-// options: { state, exports: { json: 'Trace (JSON)', … }, speed: steps per second }
+// options: { state, exports: { json: 'Trace (JSON)', … }, speed: steps per second,
+//   keysFrom: the element in which the focus must be for the viewer's keys to act, by default the root element itself;
+//   they also act while nothing has the focus, and never while something is typed }
 //
 // The theme follows body.dark, or data-theme="dark" | "light" on the root element. Texts enter the page as text only.
 
@@ -55,7 +57,7 @@ export function createViewer(root, host = {}, options = {}) {
 
 class Viewer {
   constructor(root, host, options) {
-    Object.assign(this, { root, host });
+    Object.assign(this, { root, host, keysFrom: options.keysFrom || root });
     this.lanes = [];
     this.state = { step: 0, position: -1, lane: 0, order: 'state', reach: 0, map: 'states', hideLater: false, ...options.state };
     this.divergence = 0;
@@ -254,7 +256,7 @@ class Viewer {
     const { target, key } = event;
     if (!this.lanes.length || event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
     const onPage = target === document.body || target === document.documentElement;
-    const mine = this.root.contains(target) || (onPage && active === this && this.root.offsetParent !== null);
+    const mine = this.keysFrom.contains(target) || (onPage && active === this && this.root.offsetParent !== null);
     if (!mine || target.closest?.(TYPING)) return;
     if (target === this.mask.canvas && this.mask.key(key)) {
       event.preventDefault();

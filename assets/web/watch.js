@@ -49,7 +49,7 @@ export function mountWatch(root, bridge, config) {
       if (run) shell.download({ ...where(), kind, step: state.step, position: state.position >= 0 ? state.position : null, mask: state.order });
     },
     onChange: () => remember(),
-  }, { exports: EXPORTS });
+  }, { exports: EXPORTS, keysFrom: root });
   shell.setViewer(viewer);
 
   function where() { return { run: run.key, branch: run.branch }; }

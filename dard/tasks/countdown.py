@@ -1,6 +1,6 @@
 """Three small numbers and a target: write an expression that uses each number once.
 
-Promises: every target can be reached as a + b + c, a + b - c, a * b + c or a * b - c; a held-out problem (the
+Promises: every target can be reached as a + b - c, a * b + c or a * b - c; a held-out problem (the
 three numbers in any order, and the target) appears in no training prompt. Any valid expression of the three
 numbers with + - * and the usual precedence is right.
 Does not know: division, brackets, negative targets.
@@ -18,7 +18,7 @@ LARGEST = 7
 # Problems are few, so a larger share of them is held out than elsewhere.
 _HELD_OUT_ONE_IN = 6
 _GENERATION_LENGTH = 16
-_SIGNS = (("+", "+"), ("+", "-"), ("*", "+"), ("*", "-"))
+_SIGNS = (("+", "-"), ("*", "+"), ("*", "-"))
 _ALL_SIGNS = tuple(product("+-*", repeat=2))
 
 Numbers = tuple[int, int, int]
@@ -45,7 +45,7 @@ def _write(numbers: tuple[int, ...], signs: tuple[str, str], target: int) -> str
 
 
 def answers(shown: tuple[int, ...], target: int) -> list[str]:
-    """All expressions of the four forms that reach the target.
+    """All expressions of the three forms that reach the target.
 
     Numbers that may change places stay in the order in which they are shown: one form, one way to write it.
 
@@ -54,9 +54,8 @@ def answers(shown: tuple[int, ...], target: int) -> list[str]:
     """
     found: dict[str, None] = {}
     for order, signs in product(permutations(range(3)), _SIGNS):
-        free = order if signs == ("+", "+") else order[:2]
         numbers = tuple(shown[index] for index in order)
-        if list(free) == sorted(free) and value(numbers, signs) == target:
+        if order[0] < order[1] and value(numbers, signs) == target:
             found[_write(numbers, signs, target)] = None
     return list(found)
 

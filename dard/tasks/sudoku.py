@@ -111,12 +111,12 @@ class _Sudoku:
         return Score(right, {"blank cells": self._share_of_blanks(puzzle, grid)})
 
     def _share_of_blanks(self, puzzle: tuple[int, ...], grid: tuple[int, ...]) -> float:
-        """The largest share of blank cells that agrees with a solution of the puzzle."""
+        """The largest share of blank cells that agrees with a solution of the puzzle; none if it has no solution."""
         blank = np.array(puzzle) == 0
-        if not blank.any():
-            return 1.0
-        agreement = solutions(np.array(puzzle))[:, blank] == np.array(grid)[blank]
-        return float(agreement.mean(axis=1).max())
+        possible = solutions(np.array(puzzle))[:, blank]
+        if len(possible) == 0 or not blank.any():
+            return float(len(possible) > 0)
+        return float((possible == np.array(grid)[blank]).mean(axis=1).max())
 
     def vocabulary(self) -> set[str]:
         return {"Sudoku", ":", "Solution", *"01234"}

@@ -122,7 +122,7 @@ Standard decoding (the most confident words first) on held-out items, from `pyth
 - It knows {shape.vocab_size} words and six kinds of text. It cannot converse, and a word outside its list is refused.
 - Its arithmetic covers starts up to {arithmetic.LARGEST_START}, changes up to {arithmetic.LARGEST_CHANGE} and \
 products up to {arithmetic.LARGEST_FACTOR} * {arithmetic.LARGEST_FACTOR}; its countdown covers
-  three digits from 1 to {countdown.LARGEST} and the forms a + b + c, a + b - c, a * b + c and a * b - c.
+  three digits from 1 to {countdown.LARGEST} and the forms a + b - c, a * b + c and a * b - c.
 - Its cities, people and stories are stock examples; nothing about the world should be learned from their frequencies.
 - Confidence is calibrated to the generators above and to nothing else.
 """

@@ -37,10 +37,10 @@ class Group:
 
 
 GROUPS: tuple[Group, ...] = (
-    Group("text", 18, {"places": 16, "captions": 8}),
-    Group("stories", 50, {"arithmetic": 20, DRILLS: 4}),
-    Group("grids", 38, {"sudoku-unique": 4, "sudoku-open": 8}),
-    Group("expressions", 28, {"countdown": 36}),
+    Group("text", 18, {"places": 18, "captions": 6}),
+    Group("stories", 50, {"arithmetic": 14, DRILLS: 2}),
+    Group("grids", 38, {"sudoku-unique": 2, "sudoku-open": 6}),
+    Group("expressions", 22, {"countdown": 88}),
 )
 # Every few batches the questions come in long rows instead, so that a long [EOS] tail is nothing new.
 LONG = Group("long", 74, {"arithmetic": 7, "sudoku-unique": 2, "sudoku-open": 3, "countdown": 4})

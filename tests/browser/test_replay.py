@@ -428,6 +428,48 @@ def test_calls_right_after_a_load_find_it_done(live: Callable[..., Page]) -> Non
     assert (state["position"], state["step"]) == (20, 9)
 
 
+def test_a_hidden_viewer_is_drawn_when_it_is_shown(live: Callable[..., Page]) -> None:
+    page = live({"first": payload(los()), "other": payload(long_session(24, 10).trace)}, "{}")
+    page.evaluate("document.getElementById('viewer').style.display = 'none'")
+    page.evaluate("viewer.load(data.other, { step: 4, position: 7 })")
+    page.evaluate("document.body.classList.add('dark'); document.getElementById('viewer').style.display = ''")
+    expect(page.get_by_role("status")).to_contain_text("Step 4.")
+    expect(token(page, 7)).to_have_attribute("aria-pressed", "true")
+
+
+def test_sharp_screens(live: Callable[..., Page]) -> None:
+    page = live({"first": payload(los())}, "{}", device_scale_factor=2)
+    widths = page.evaluate(
+        "[...document.querySelectorAll('canvas')].map((c) => [c.width, c.getBoundingClientRect().width])"
+    )
+    assert all(abs(pixels - 2 * shown) <= 2 for pixels, shown in widths)
+
+
+def test_keys_can_come_from_around_the_viewer(live: Callable[..., Page]) -> None:
+    page = live({"first": payload(los())}, "{}", "{ keysFrom: document.body }")
+    page.evaluate(
+        """() => { const make = (tag, id) => document.body.append(Object.assign(document.createElement(tag), { id }));
+        make('button', 'beside'); make('input', 'typing'); }"""
+    )
+    page.locator("#beside").focus()
+    page.keyboard.press("ArrowRight")
+    assert step_of(page) == 1
+    page.locator("#typing").focus()
+    page.keyboard.press("ArrowRight")
+    assert step_of(page) == 1
+
+
+def test_lanes_of_a_live_comparison_grow_one_by_one(live: Callable[..., Page]) -> None:
+    traces = list(dard.compare(los_diego(), LOS_DIEGO).values())[:2]
+    starts = [header(Trace.model_construct(**{**dict(trace), "steps": []})) for trace in traces]
+    steps = [[step_payload(trace, step) for step in trace.steps] for trace in traces]
+    page = live({"first": starts, "steps": steps}, "{}")
+    page.evaluate("viewer.append(data.steps[0][0], 0); viewer.append(data.steps[1][0], 1)")
+    page.evaluate("viewer.append(data.steps[1].slice(1), 1)")
+    expect(page.get_by_role("slider", name="step")).to_have_attribute("aria-valuemax", str(len(steps[1])))
+    assert page.evaluate("viewer.lanes.map((lane) => lane.last)") == [1, len(steps[1])]
+
+
 def test_destroy_leaves_nothing_behind(live: Callable[..., Page]) -> None:
     page = live({"first": payload(los())}, "{}")
     page.evaluate("viewer.destroy()")

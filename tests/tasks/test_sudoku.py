@@ -67,3 +67,11 @@ def test_a_given_must_be_kept_and_sixteen_digits_are_needed() -> None:
     assert not task.score(item(puzzle), written(other)).right
     assert not task.score(item((0,) * 16), written(GRIDS[0][:15])).right
     assert not task.score(item((0,) * 16), "a " * 16).right
+
+
+def test_a_puzzle_without_a_solution_or_without_blanks_gets_a_score() -> None:
+    task = TASKS["sudoku-open"]
+    impossible = task.score(item((1, 1) + (0,) * 14), written(GRIDS[0]))
+    assert not impossible.right and impossible.details["blank cells"] == 0.0
+    full = task.score(item(tuple(GRIDS[0].tolist())), written(GRIDS[0]))
+    assert full.right and full.details["blank cells"] == 1.0
