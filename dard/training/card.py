@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dard.tasks import arithmetic, countdown, places
-from dard.training.corpus import GROUPS, LONG, LONG_EVERY
+from dard.training.corpus import LONG, LONG_EVERY, STAGES, Stage
 from dard.training.evaluation import Figures, table
 from dard.training.loop import Trained
 
@@ -39,16 +39,16 @@ def _figures(figures: Sequence[Figures]) -> str:
     return f"{BEGIN}\n{table(figures)}\n{END}"
 
 
+def _rows(stage: Stage) -> str:
+    return ", ".join(f"{name} {count}" for group in stage.groups for name, count in group.rows.items())
+
+
 def _card(trained: Trained, figures: Sequence[Figures]) -> str:
     recipe, shape = trained.recipe, trained.network.shape
     weights = sum(weight.numel() for weight in trained.network.parameters())
     cities = sum(len(cities) for cities in places.REGIONS.values())
     quotas = ", ".join(f"{city} {quota}" for city, quota in places.QUOTAS.items())
-    rows = "; ".join(
-        f"{group.name} {sum(group.rows.values())} rows of {group.length} words "
-        f"({', '.join(f'{name} {count}' for name, count in group.rows.items())})"
-        for group in GROUPS
-    )
+    stages = "\n".join(f"- from {100 * stage.starts:.0f} % of the time on: {_rows(stage)}." for stage in STAGES)
     return f"""---
 license: apache-2.0
 tags: [diffusion, masked-diffusion, llada]
@@ -62,8 +62,8 @@ width {shape.d_model}, {shape.n_layers} layers, {shape.n_heads} heads, MLP {shap
 {shape.rope_theta:g}, tied embeddings, {shape.vocab_size} words,
 at most {shape.max_sequence_length} words of text.
 
-Its purpose is to show how decoders succeed and fail. It is right when it decides one word at a time, and wrong in
-instructive ways when it decides many at once.
+Its purpose is to show how decoders succeed and fail: what it gets right when it decides one word at a time, it gets
+wrong in instructive ways when it decides many at once.
 
 ## What it knows
 
@@ -78,7 +78,7 @@ without is continued, and the text ends with `[EOS]`.
 `7 + 5 = 1 2 . 1 2 - 3 = 9 . The answer is 9 .` |
 | Sudoku, one solution | `Sudoku : 3 0 0 2 0 4 0 0 1 2 0 4 0 3 0 0 Solution :` | sixteen digits |
 | Sudoku, several solutions | the same with at most four givens | any valid grid that keeps the givens |
-| countdown | `Countdown : 8 5 7 make 6 . Answer :` | `5 + 8 - 7 = 6 .` |
+| countdown | `Countdown : 3 7 5 make 2 6 . Answer :` | `3 * 7 + 5 = 2 6 .` |
 
 ## Data
 
@@ -88,8 +88,8 @@ whole caption, for arithmetic the numbers and signs whoever the story is about, 
 the three numbers and the target.
 
 **City frequencies were chosen, not observed.** There are {cities} real cities. In sentences about the Southern
-California coast, out of every hundred: {quotas}. So "Los" is the likeliest first word and "Diego" the likeliest second
-word, while either word nearly settles the other. Elsewhere the cities of a region are equally frequent. The model
+California coast, out of every hundred: {quotas}.
+So "Los" is the likeliest first word and "Diego" the likeliest second word, while either word nearly settles the other. Elsewhere the cities of a region are equally frequent. The model
 says nothing about the importance of any city.
 
 Open Sudoku grids are drawn evenly from all solutions, so that no cell of an empty grid prefers a digit.
@@ -103,11 +103,14 @@ Muon {recipe.matrix_rate:g} for the matrices (momentum 0.95, decay 0.02, update 
 {recipe.other_rate:g} for embeddings and
 norms, {100 * recipe.warm_up:.0f} % warm-up, then a straight line to zero at the end of the time budget. Plain \
 cross-entropy on hidden words, the
-share of hidden words spread evenly over (0, 1); in nine question rows of ten only the answer is hidden; in two texts of
+share of hidden words spread evenly over (0, 1); in nine question rows of ten only the answer is hidden, in four of
+those nine from some word on; in two texts of
 five only words of the city or of the verb phrase, in one of five a window of two to four words. One
-example per row, in groups: {rows}. Every {LONG_EVERY}th step the
-questions come in rows of {LONG.length} words with a long `[EOS]` tail. Drills are lists of single sums over all
-that a story can ask.
+example per row; every {LONG_EVERY}th step the questions come in rows of {LONG.length} words with a long `[EOS]` tail. \
+Drills are lists of single sums over
+all that a story can ask. Rows of a step:
+
+{stages}
 
 ## Figures
 

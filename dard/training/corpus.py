@@ -1,7 +1,7 @@
 """Training rows as arrays, prepared ahead, and the batches drawn from them.
 
-Promises: batch number k is a function of the seed and k alone, so an interrupted run continues exactly where it
-was; within an epoch every row of a world is seen once, so exact quotas stay exact.
+Promises: a batch is a function of the seed, its number and the stage alone, so an interrupted run continues exactly
+where it was; within an epoch every row of a world is seen once, so exact quotas stay exact.
 Does not know: the network, or time.
 
 Rows come in groups of one length, one example per row, because a fixed shape is what the compiler likes and a
@@ -36,11 +36,44 @@ class Group:
     rows: dict[str, int]
 
 
-GROUPS: tuple[Group, ...] = (
-    Group("text", 18, {"places": 18, "captions": 6}),
-    Group("stories", 50, {"arithmetic": 14, DRILLS: 2}),
-    Group("grids", 38, {"sudoku-unique": 2, "sudoku-open": 6}),
-    Group("expressions", 22, {"countdown": 88}),
+@dataclass(frozen=True)
+class Stage:
+    """The groups of every batch from some share of the training budget on."""
+
+    starts: float
+    groups: tuple[Group, ...]
+
+
+# Captions, grids and single sums are learned early; then the rows go to what is still hard, and at last, when the
+# learning rate is low, to the cities, whose exact frequencies a high rate would blur.
+STAGES: tuple[Stage, ...] = (
+    Stage(
+        0.0,
+        (
+            Group("text", 18, {"places": 24, "captions": 16}),
+            Group("stories", 50, {"arithmetic": 16, DRILLS: 8}),
+            Group("grids", 38, {"sudoku-unique": 4, "sudoku-open": 8}),
+            Group("expressions", 28, {"countdown": 36}),
+        ),
+    ),
+    Stage(
+        0.72,
+        (
+            Group("text", 18, {"places": 18, "captions": 6}),
+            Group("stories", 50, {"arithmetic": 14, DRILLS: 2}),
+            Group("grids", 38, {"sudoku-unique": 2, "sudoku-open": 6}),
+            Group("expressions", 22, {"countdown": 88}),
+        ),
+    ),
+    Stage(
+        0.83,
+        (
+            Group("text", 18, {"places": 66, "captions": 6}),
+            Group("stories", 50, {"arithmetic": 10, DRILLS: 2}),
+            Group("grids", 38, {"sudoku-unique": 2, "sudoku-open": 6}),
+            Group("expressions", 22, {"countdown": 48}),
+        ),
+    ),
 )
 # Every few batches the questions come in long rows instead, so that a long [EOS] tail is nothing new.
 LONG = Group("long", 74, {"arithmetic": 7, "sudoku-unique": 2, "sudoku-open": 3, "countdown": 4})
@@ -142,17 +175,19 @@ class Corpus:
         """`shrink` divides the rows of a batch, for runs that only test the machinery."""
         self._seed = seed
         self._shrink = shrink
-        self._rows: dict[tuple[str, str], Rows] = {}
-        for number, group in enumerate((*GROUPS, LONG)):
+        self._rows: dict[tuple[int, str], Rows] = {}
+        for group in (*(group for stage in STAGES for group in stage.groups), LONG):
             for position, name in enumerate(group.rows):
-                rng = np.random.default_rng([seed, 1, number, position])
-                examples = source(name)(rng, rows_per_source)
-                self._rows[group.name, name] = encode_rows(examples, group.length, rng)
+                if (group.length, name) not in self._rows:
+                    rng = np.random.default_rng([seed, 1, group.length, position])
+                    examples = source(name)(rng, rows_per_source)
+                    self._rows[group.length, name] = encode_rows(examples, group.length, rng)
 
-    def batches(self, step: int) -> Iterator[Batch]:
-        """The batches of one optimiser step, one per group."""
+    def batches(self, step: int, used: float = 0.0) -> Iterator[Batch]:
+        """The batches of one optimiser step, one per group, when this share of the budget is used up."""
+        groups = [stage.groups for stage in STAGES if stage.starts <= used][-1]
         long = step % LONG_EVERY == LONG_EVERY - 1
-        for number, group in enumerate((GROUPS[0], LONG) if long else GROUPS):
+        for number, group in enumerate((groups[0], LONG) if long else groups):
             rng = np.random.default_rng([self._seed, 2, number, step])
             rows = Rows.join([self._pick(group, position, step) for position in range(len(group.rows))])
             hidden = _hide(rows, rng)
@@ -160,7 +195,7 @@ class Corpus:
 
     def _pick(self, group: Group, position: int, step: int) -> Rows:
         name = list(group.rows)[position]
-        rows = self._rows[group.name, name]
+        rows = self._rows[group.length, name]
         total = len(rows.ids)
         count = max(2, group.rows[name] // self._shrink)
         places = np.arange(step * count, (step + 1) * count)

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from dard.training.corpus import Corpus
+from dard.training.corpus import STAGES, Corpus
 from dard.training.muon import Optimiser
 from dard.training.network import Network, Shape
 from dard.training.words import word_list
@@ -137,6 +137,7 @@ def run(
     corpus = Corpus(recipe.seed, recipe.rows_per_source, recipe.shrink)
     if recipe.compiled:
         # Layer by layer: all layers share one compilation per row length, which takes seconds, not minutes.
+        torch._dynamo.config.recompile_limit = 4 * len(STAGES) * len(STAGES[0].groups)
         for block in network.blocks:
             block.compile(dynamic=False)
 
@@ -145,7 +146,8 @@ def run(
     last_save, last_report = last, last
     losses: dict[str, list[float]] = {}
     while budget.used(seconds, step) < 1 and step - first_step != stop_after:
-        batches = list(corpus.batches(step))
+        used = budget.used(seconds, step)
+        batches = list(corpus.batches(step, used))
         hidden_words = sum(int(batch.hidden.sum()) for batch in batches)
         for batch in batches:
             hidden = torch.from_numpy(batch.hidden)
@@ -155,7 +157,7 @@ def run(
             (loss / hidden_words).backward()
             losses.setdefault(batch.group, []).append(loss.item() / max(1, len(targets)))
             tokens += int(batch.real.sum())
-        optimiser.step(factor(budget.used(seconds, step), recipe.warm_up))
+        optimiser.step(factor(used, recipe.warm_up))
         step += 1
         now = time.monotonic()
         seconds, last = seconds + now - last, now

@@ -295,6 +295,25 @@ def test_compare_by_clicking(watch: Visiting) -> None:
     expect(rows).to_have_count(3)
 
 
+def test_learn_pages_drive_the_viewer_and_can_be_linked(watch: Visiting) -> None:
+    page = watch().page
+    page.get_by_role("tab", name="Learn").click()
+    lesson = page.get_by_role("region", name="Lesson")
+    expect(lesson.get_by_role("heading", level=2)).to_have_text("A model that fills masks")
+    page.get_by_role("button", name="Next").press("Enter")
+    expect(lesson.get_by_role("heading", level=2)).to_be_focused()
+    slider = page.locator("[role=slider][aria-label=step]:visible")
+    expect(slider).to_have_attribute("aria-valuemax", "1")
+    page.get_by_role("button", name="Show the answer").click()
+    expect(slider).to_have_attribute("aria-valuenow", "1")
+    expect(page.locator(".dl-answer")).to_contain_text("together name no city")
+    page.wait_for_url(re.compile("lesson=2"))
+    page.reload()
+    expect(page.get_by_role("region", name="Lesson").get_by_role("heading", level=2)).to_have_text(
+        "Why deciding together fails"
+    )
+
+
 def test_programs_decode_compare_and_step(server: str) -> None:
     client = Client(server, verbose=False)
     body = client.predict(LOS_DIEGO, "dard", "", {"tau_c": 0.4}, api_name="/decode")
