@@ -92,6 +92,7 @@ def load_folder(
         options = {"config": llada_config(config), "key_mapping": LLADA_NAMES}
         family = LlamaForCausalLM
     transformers_logging.disable_progress_bar()  # a second bar in the middle of ours
+    transformers_logging.set_verbosity_error()  # it warns of every model type it has no code for, LLaDA's included
     try:
         if not options:
             options = {"config": AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)}

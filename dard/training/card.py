@@ -89,8 +89,8 @@ the three numbers and the target.
 
 **City frequencies were chosen, not observed.** There are {cities} real cities. In sentences about the Southern
 California coast, out of every hundred: {quotas}.
-So "Los" is the likeliest first word and "Diego" the likeliest second word, while either word nearly settles the other. Elsewhere the cities of a region are equally frequent. The model
-says nothing about the importance of any city.
+So "Los" is the likeliest first word and "Diego" the likeliest second word, while either word nearly settles the other.
+Elsewhere the cities of a region are equally frequent. The model says nothing about the importance of any city.
 
 Open Sudoku grids are drawn evenly from all solutions, so that no cell of an empty grid prefers a digit.
 
