@@ -8,6 +8,7 @@ all show the same words. This module needs neither torch nor a model.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Literal
 
 from dard.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED
@@ -144,8 +145,10 @@ def masked_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word)
     """A masked position: two predictions, a weight, and where the mix stands between the thresholds."""
     after, c, w = step.states[i], step.confidence[i], step.weights[i]
     x, s = first_guess(step, i, word, "x", True), first_guess(step, i, word, "s", True)
-    states = step.states_before
-    candidates = [j for j in step.visible(i, "x") if states[j] == CANDIDATE]
+    start, end = step.block
+    mask = step.mask
+    row = None if mask is None else mask[i - start]
+    candidates = [j for j in candidates_of(step.states_before, start, end) if row is None or row[j - start]]
     if not candidates:
         paths = "no candidate was in view"
     elif x and s:
@@ -174,13 +177,20 @@ def masked_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word)
     return f"{token} was unmasked at once: {mixed}, it has {against(c, settings['tau_u'], 'τ_u')}."
 
 
+@lru_cache(maxsize=8)
+def candidates_of(states: str, start: int, end: int) -> list[int]:
+    """The candidates of a block; a step's sentences all ask for the same."""
+    return [j for j in range(start, end) if states[j] == CANDIDATE]
+
+
 def context(step: Step, i: int, settings: Mapping[str, Any], word: Word) -> str:
     """Which candidates the verification of i saw, and which it did not."""
     start, end = step.block
-    visible = set(step.visible(i, "s"))
-    states = step.states_before
-    others = [j for j in range(start, end) if states[j] == CANDIDATE and j != i]
-    seen, hidden = [j for j in others if j in visible], [j for j in others if j not in visible]
+    states, mask = step.states_before, step.mask
+    others = [j for j in candidates_of(states, start, end) if j != i]
+    row = None if mask is None else mask[end - start + i - start]
+    seen = [j for j in others if row is None or row[j - start]]
+    hidden = [j for j in others if row is not None and not row[j - start]]
     reason = {
         "confidence": ("more confident", "less confident"),
         "entropy": ("of lower entropy", "of higher entropy"),

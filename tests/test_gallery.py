@@ -1,7 +1,7 @@
 """Every gallery case still shows what its text says, on the embedded model with the settings it names.
 
-A case's `shows` is a list of claims. A claim is about the case's own decode, or, with `versus`, about another one of the
-same prompt. `step` and `position` say where.
+A case's `shows` is a list of claims. A claim is about the case's own decode, or, with `versus`, about another decode of
+the same prompt. `step` and `position` say where.
 """
 
 from __future__ import annotations

@@ -82,9 +82,10 @@ def predict(
     spread = torch.empty_like(log_total) if entropy else None
     token = index[:, 0].clone()
     size = max(1, SLICE_VALUES // vocab)
+    buffer = torch.empty(min(size, rows), vocab, dtype=precision, device=logits.device)
     for start in range(0, rows, size):
         part = slice(start, start + size)
-        softmax = torch.softmax(logits[part], dim=-1, dtype=precision)
+        softmax = torch.softmax(logits[part], dim=-1, dtype=precision, out=buffer[: min(size, rows - start)])
         log_total[part] = best[part, 0].to(precision) - softmax.gather(1, index[part, :1])[:, 0].log()
         if spread is not None:
             spread[part] = torch.special.entr(softmax).sum(dim=-1)

@@ -18,8 +18,8 @@ from dard.tasks.base import Example, Item, Score, continuation, distinct_items, 
 _BOYS = ("Tom", "Ben", "Sam", "Max")
 _GIRLS = ("Anna", "Mia", "Lucy", "Emma")
 _THINGS = ("apples", "books", "coins", "cards", "pens", "stamps")
-_GAINS = ("gets {} more", "finds {} more", "buys {} more")
-_LOSSES = ("loses {}", "sells {}", "gives away {}")
+GAINS = ("gets {} more", "finds {} more", "buys {} more")
+LOSSES = ("loses {}", "sells {}", "gives away {}")
 _CONTAINERS = ("bags", "boxes")
 
 # First numbers of a story, and what is added, taken or multiplied.
@@ -126,7 +126,7 @@ def story(problem: Problem, rng: np.random.Generator) -> str:
     thing = _pick(rng, _THINGS)
 
     def change(sign: str, amount: int) -> str:
-        return _pick(rng, _GAINS if sign == "+" else _LOSSES).format(spell(amount))
+        return _pick(rng, GAINS if sign == "+" else LOSSES).format(spell(amount))
 
     if problem.sign == "*":
         start = f"{spell(problem.first)} {_pick(rng, _CONTAINERS)} of {spell(problem.second)} {thing}"
@@ -185,7 +185,7 @@ class Arithmetic:
 
     def vocabulary(self) -> set[str]:
         fixed = "Q : has . He She and of How many ? A : + - * = The answer is Sums"
-        options = (*_BOYS, *_GIRLS, *_THINGS, *_GAINS, *_LOSSES, *_CONTAINERS, *"0123456789")
+        options = (*_BOYS, *_GIRLS, *_THINGS, *GAINS, *LOSSES, *_CONTAINERS, *"0123456789")
         return {word for text in (fixed, *options) for word in text.split()} - {"{}"}
 
     def _draw(self, rng: np.random.Generator) -> Problem:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dard.tasks.arithmetic import _GAINS, _LOSSES, Arithmetic, Problem
+from dard.tasks.arithmetic import GAINS, LOSSES, Arithmetic, Problem
 from dard.tasks.base import MASK, Item, Task, read_number
 from dard.tasks.captions import PREDICATES, SUBJECTS, Captions
 from dard.tasks.countdown import Countdown
@@ -99,7 +99,7 @@ def arithmetic(prompt: str) -> Iterator[tuple[Task, Item]]:
 
 def change(part: str) -> tuple[str, int] | None:
     """A gain or loss told in words."""
-    signs: tuple[tuple[str, tuple[str, ...]], ...] = (("+", _GAINS), ("-", _LOSSES))
+    signs: tuple[tuple[str, tuple[str, ...]], ...] = (("+", GAINS), ("-", LOSSES))
     for sign, phrases in signs:
         for phrase in phrases:
             before, after = phrase.split("{}")
