@@ -23,10 +23,10 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
   root.classList.add('dv', 'dw');
   put(root,
     h('div', { class: 'dw-tools' }, tools, theme),
-    h('form', { class: 'dw-row', onsubmit: (event) => { event.preventDefault(); onDecode(); } }, prompt,
+    h('form', { class: 'dw-row', novalidate: true, onsubmit: (event) => { event.preventDefault(); onDecode(); } }, prompt, aside,
       h('button', { class: 'dv-btn dv-primary', type: 'submit' }, label)),
     h('div', { class: 'dw-row dw-meta' },
-      h('div', { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' }, h('span', { class: 'dw-try' }, 'Try'), chips), aside, alertBox),
+      h('div', { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' }, h('span', { class: 'dw-try' }, 'Try'), chips), alertBox),
     look, viewerBox);
 
   function say(message) {

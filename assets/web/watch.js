@@ -28,7 +28,7 @@ export function mountWatch(root, bridge, config) {
     tools: [
       h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'),
       h('button', { class: 'dv-btn', type: 'button', onclick: () => file.click() }, 'Open trace'), file],
-    aside: [h('div', { class: 'dw-settings' }, summary, ' ', change.button), change.panel],
+    aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
   });
   const { ask, prompt, receive, say } = shell;
 
