@@ -167,7 +167,7 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
         "start": {
             "tokens": trace.start.tokens,
             "states": trace.start.states,
-            "confidence": [round(1000 * c) for c in trace.start.confidence],
+            "confidence": [thousandths(c) for c in trace.start.confidence],
             "edited": trace.start.edited,
             "say": f"Start. {counted(masked, 'position is', 'positions are')} masked"
             + (f", {counted(given, 'is', 'are')} given by the template." if given else "."),
@@ -425,15 +425,16 @@ def sections(step: Step) -> dict[str, Any]:
     changed = [i for i, (a, b) in enumerate(zip(step.confidence, step.confidence_before, strict=True)) if a != b]
     if changed:
         first, last = changed[0], changed[-1] + 1
-        values = np.rint(1000 * np.array(step.confidence[first:last])).astype(np.uint16)
+        values = np.array([thousandths(c) for c in step.confidence[first:last]], dtype=np.uint16)
         body["n"] = [first, last - first]
         parts += planes(values)
     found = [w for w in step.weights[start:end] if w is not None]
     if found:
-        w, p, d = (column(row[start:end]) for row in (step.weights, step.score_p, step.score_d))
+        p, d = (column(row[start:end]) for row in (step.score_p, step.score_d))
         largest = max(1.0, float(np.nanmax(np.nan_to_num(np.concatenate([p, d])))))
         body["w"] = round(largest, 3)
-        parts += planes(along(np.where(np.isnan(w), NONE, np.rint(1000 * np.nan_to_num(w))).astype(np.uint16)))
+        weights = [NONE if w is None else thousandths(w) for w in step.weights[start:end]]
+        parts += planes(along(np.array(weights, dtype=np.uint16)))
         parts += [along(np.rint(255 * np.nan_to_num(row) / largest).astype(np.uint8)).tobytes() for row in (p, d)]
     mask = step.mask
     if mask is not None and end - start <= MAX_MASK_BLOCK and masks_fit(step):
@@ -455,7 +456,7 @@ def packing_order(step: Step) -> NDArray[np.int64]:
     """The order in which the rows and columns of a mask travel, [2B]."""
     start, end = step.block
     states, confidence = step.states_before, step.confidence_before
-    order = sorted(range(start, end), key=lambda i: ("MCU".index(states[i]), -round(1000 * confidence[i]), i))
+    order = sorted(range(start, end), key=lambda i: ("MCU".index(states[i]), -thousandths(confidence[i]), i))
     positions = np.array(order) - start
     return np.concatenate([positions, positions + end - start])
 
@@ -464,6 +465,16 @@ def masks_fit(step: Step) -> bool:
     """Whether the masks up to this step stay within what a browser is asked to hold."""
     size = 2 * (step.block[1] - step.block[0])
     return step.index * size * size // 8 <= MAX_MASK_BYTES
+
+
+def thousandths(value: float) -> int:
+    """A share in whole thousandths that still rounds to the same two decimals as the share itself.
+
+    >>> thousandths(0.114797), thousandths(0.5), thousandths(0.9999)
+    (114, 500, 1000)
+    """
+    hundredths = round(100 * value)
+    return min(max(round(1000 * value), 10 * hundredths - 4), 10 * hundredths + 4, 1000)
 
 
 def planes(values: NDArray[np.uint16]) -> list[bytes]:

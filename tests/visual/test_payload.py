@@ -21,7 +21,7 @@ from dard.trace import Step, Trace
 from tests.helpers import ALL_DECODERS
 from tests.tiny import random_model
 from visual import payload as module
-from visual.payload import KINDS, analysis, header, life, payload, sentence, shown, step_payload
+from visual.payload import KINDS, analysis, header, life, payload, sentence, shown, step_payload, thousandths
 
 
 @cache
@@ -108,7 +108,7 @@ def test_the_payload_holds_the_trace(decoder: str, length: int, block: int | Non
         reader.take(sent)
         assert reader.tokens == step.tokens
         assert "".join(reader.states) == step.states
-        assert reader.confidence == [round(1000 * c) for c in step.confidence]
+        assert reader.confidence == [thousandths(c) for c in step.confidence]
         assert (reader.mask is None) == (step.mask is None)
         if step.mask is not None:
             assert (reader.mask == step.mask).all()
@@ -117,7 +117,7 @@ def test_the_payload_holds_the_trace(decoder: str, length: int, block: int | Non
         if reader.weights is None:
             assert set(weights) <= {None}
         else:
-            assert reader.weights == [65535 if w is None else round(1000 * w) for w in weights]
+            assert reader.weights == [65535 if w is None else thousandths(w) for w in weights]
             expected = [p or 0 for p in step.score_p[start:end]]
             assert np.allclose(reader.p, expected, atol=0.51 * sent["w"] / 255 + 0.01)
         assert sent["say"] == summary(step, trace.word)

@@ -412,7 +412,7 @@ def test_a_trace_without_its_settings_still_draws() -> None:
     own = dard.decode(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8)  # its sentences are taken away below
     bare = own.model_copy(update={"settings": {}})
     bare.steps[1].why.clear()
-    assert "lacks a setting" in sentence(bare, bare.steps[1], 4)
+    assert "lacks settings" in sentence(bare, bare.steps[1], 4)
     assert png(bare, 2, 4, scale=1) and score_svg(bare) and mask_svg(bare, 2) and gif(bare)
     assert status(bare, None).startswith("Start. 2 masked, 10 given")
 

@@ -124,13 +124,10 @@ def status(trace: Trace, step: Step | None) -> str:
 
 
 def sentence(trace: Trace, step: Step | None, position: int) -> str:
-    """Why a position is what it is. A trace file may lack a setting its rule needs; then it says so."""
+    """Why a position is what it is."""
     if step is None:
         return "No step has run yet."
-    try:
-        return cut(clean(explain_in(trace, step, position)[:1500]), 700)
-    except (KeyError, TypeError, ValueError):
-        return "This trace lacks a setting that the rule's sentence needs."
+    return cut(clean(explain_in(trace, step, position)[:1500]), 700)
 
 
 def check_size(trace: Trace) -> None:
