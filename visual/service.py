@@ -392,6 +392,7 @@ def page_config(studio: Studio) -> dict[str, Any]:
         "presets": PRESETS,
         "gallery": gallery(),
         "learn": learn(),
+        "opening": opening(studio),
         "compared": list(COMPARED),
         "limits": {
             "prompt": PROMPT_AT_MOST,
@@ -422,6 +423,18 @@ def describe_setting(name: str, kind: Any) -> dict[str, Any]:
 def gallery() -> list[dict[str, Any]]:
     """The cases of assets/gallery, in the order of their file names."""
     return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ASSETS / "gallery").glob("*.json"))]
+
+
+def opening(studio: Studio) -> dict[str, Any] | None:
+    """The first gallery case before its first step, so that the page opens without asking; None where that would mean
+    loading a large model."""
+    cases, name = gallery(), studio.models[0]
+    if not cases or not (name == "embedded" or name in studio._loaded):
+        return None
+    view = studio.start(
+        {"prompt": cases[0]["prompt"], "decoder": cases[0]["decoder"], "settings": cases[0]["settings"]}
+    )
+    return view["payload"]
 
 
 def learn() -> dict[str, Any]:

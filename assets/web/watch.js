@@ -14,7 +14,7 @@ const EXPORTS = {
 const OWN_PARAMETERS = ['prompt', 'model', 'decoder', 'ran', 'step', 'select'];
 
 export function mountWatch(root, bridge, config) {
-  let run = null; // {key, branch, live, finished, steps}
+  let run = null; // {key, branch, live, finished, steps}; none until the server is first needed
   let asked = null; // what the run on screen was started with
 
   const settings = createSettings(config);
@@ -37,7 +37,7 @@ export function mountWatch(root, bridge, config) {
     requestRun: () => advance(null),
     requestStop: () => run && bridge.call('stop', where()),
     requestReset: () => asked && start(asked),
-    requestBranch: ({ step, position, token, state }) => ask('branch', { ...where(), step, position, token, state }, (reply) => show(reply, { step, position }), remember),
+    requestBranch: ({ step, position, token, state }) => withRun(() => ask('branch', { ...where(), step, position, token, state }, (reply) => show(reply, { step, position }), remember)),
     fetchLife: (position) => bridge.call('life', { ...where(), position }).then((reply) => {
       if (reply.kind === 'error') throw new Error(reply.text);
       return reply;
@@ -46,7 +46,7 @@ export function mountWatch(root, bridge, config) {
     compareBranches,
     requestExport: (kind) => {
       const state = viewer.getState();
-      if (run) shell.download({ ...where(), kind, step: state.step, position: state.position >= 0 ? state.position : null, mask: state.order });
+      withRun(() => shell.download({ ...where(), kind, step: state.step, position: state.position >= 0 ? state.position : null, mask: state.order }));
     },
     onChange: () => remember(),
   }, { exports: EXPORTS, keysFrom: root });
@@ -68,8 +68,14 @@ export function mountWatch(root, bridge, config) {
     viewer.setBranches(reply.branches, reply.branch);
   }
 
+  /** Does something with the run on screen; the page opens on a view that has none yet. */
+  function withRun(action) {
+    if (run) action();
+    else if (asked) start(asked, action);
+  }
+
   function advance(steps, then) {
-    if (!run) return;
+    if (!run) return withRun(() => advance(steps, then));
     if (!run.live) return say('This trace was opened from a file and has no model behind it; decode its prompt to go on.');
     if (run.finished) return then?.();
     if (steps === null) viewer.setBusy('Decoding …');
@@ -128,7 +134,7 @@ export function mountWatch(root, bridge, config) {
       const url = new URL(location.href);
       for (const name of [...OWN_PARAMETERS, ...settings.names()]) url.searchParams.delete(name);
       const state = viewer.getState();
-      const values = { prompt: asked.prompt, model: asked.model, decoder: asked.decoder, ...asked.settings, ran: run.steps, step: state.step, select: state.position >= 0 ? state.position : null };
+      const values = { prompt: asked.prompt, model: asked.model, decoder: asked.decoder, ...asked.settings, ran: run?.steps ?? 0, step: state.step, select: state.position >= 0 ? state.position : null };
       for (const [name, value] of Object.entries(values)) if (value != null) url.searchParams.set(name, value);
       history.replaceState(history.state, '', url);
     }, 120);
@@ -141,7 +147,9 @@ export function mountWatch(root, bridge, config) {
       if (!first) return;
       prompt.value = first.prompt;
       settings.set({ decoder: first.decoder, settings: first.settings });
-      start(request(), () => viewer.select(first.select ?? 0));
+      if (!config.opening) return start(request(), () => viewer.select(first.select ?? 0));
+      asked = request();
+      viewer.load(config.opening, { step: 0, position: first.select ?? 0 });
       return;
     }
     const values = {};

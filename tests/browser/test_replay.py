@@ -19,7 +19,7 @@ from dard.models.scripted import LOS_DIEGO, los_diego
 from dard.trace import Start, Step, Trace
 from tests.tiny import random_model
 from visual.export import embedded, replay_html
-from visual.payload import header, life, payload, step_payload
+from visual.payload import header, life, payload, step_payload, thousandths
 from visual.web import script, style
 
 Visiting = Callable[..., Any]
@@ -530,10 +530,10 @@ def test_steps_and_start_of_a_trace_are_what_the_page_holds(replay: Visiting) ->
     for frame, moment in zip(frames, moments, strict=True):
         assert frame["tokens"] == moment.tokens
         assert frame["states"] == moment.states
-        assert frame["confidence"] == [round(1000 * c) for c in moment.confidence]
+        assert frame["confidence"] == [thousandths(c) for c in moment.confidence]
     for frame, step in zip(frames[1:], trace.steps, strict=True):
         mask = None if step.mask is None else np.packbits(step.mask, axis=1).flatten().tolist()
         assert frame["mask"] == mask
         start, end = step.block
         if frame["weights"] is not None:
-            assert frame["weights"] == [65535 if w is None else round(1000 * w) for w in step.weights[start:end]]
+            assert frame["weights"] == [65535 if w is None else thousandths(w) for w in step.weights[start:end]]
