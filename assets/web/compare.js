@@ -34,12 +34,11 @@ export function mountCompare(root, bridge, config) {
     label: 'Compare',
     onDecode: () => { shell.showCase(null); start(); },
     onCase: (item) => {
-      prompt.value = item.prompt;
-      slots.filter((slot) => slot.settings.decoder() === item.decoder).slice(0, 1).forEach((slot) => slot.settings.set({ model: item.model, decoder: item.decoder, settings: item.settings }));
+      prepare(item);
       start(() => shell.showCase(item));
     },
   });
-  const { ask, prompt, say } = shell;
+  const { ask, prompt } = shell;
   shell.viewerBox.before(slotRow);
   shell.viewerBox.after(h('div', { class: 'dv-panel dw-tablebox' }, table));
   const viewer = createViewer(shell.viewerBox, {
@@ -73,14 +72,29 @@ export function mountCompare(root, bridge, config) {
     put(slotRow, slots.map((slot) => slot.element), slots.length < config.limits.compared && h('button', { class: 'dv-chip', type: 'button', onclick: () => { slots.push(makeSlot('dard')); drawSlots(); } }, '+ decoder'));
   }
 
+  /** A gallery case: its own settings for its decoder, and its region for all of them. */
+  function prepare(item) {
+    prompt.value = item.prompt;
+    const { gen_length, block_length } = item.settings;
+    const own = slots.find((slot) => slot.settings.decoder() === item.decoder);
+    for (const slot of slots) {
+      const settings = slot === own ? item.settings : { ...slot.settings.values(), gen_length, block_length };
+      slot.settings.set({ model: item.model, decoder: slot.settings.decoder(), settings });
+    }
+  }
+
   function start(then) {
+    begin(() => advance(null, then));
+  }
+
+  function begin(then) {
     const lanes = slots.map(({ settings }) => ({ decoder: settings.decoder(), settings: settings.values() }));
     ask('compare', { prompt: prompt.value, model: slots[0].settings.model(), lanes }, (reply) => {
       run = reply.run;
       finished = false;
       put(table);
       viewer.load(reply.payloads, { step: 0 });
-    }, () => run && advance(null, then));
+    }, () => run && then?.());
   }
 
   function advance(passes, then) {
@@ -103,9 +117,7 @@ export function mountCompare(root, bridge, config) {
 
   drawSlots();
   if (config.gallery[0]) {
-    prompt.value = config.gallery[0].prompt;
-    const dard = slots.find((slot) => slot.settings.decoder() === config.gallery[0].decoder);
-    dard?.settings.set({ decoder: config.gallery[0].decoder, settings: config.gallery[0].settings });
+    prepare(config.gallery[0]);
+    begin();
   }
-  say(null);
 }

@@ -285,6 +285,7 @@ def test_fits_a_laptop_without_scrolling(watch: Visiting) -> None:
 def test_compare_by_clicking(watch: Visiting) -> None:
     page = watch().page
     page.get_by_role("tab", name="Compare").click()
+    expect(page.locator("button[data-position='3']:visible")).to_have_count(4)
     page.get_by_role("button", name="Compare", exact=True).click()
     rows = page.locator(".dw-table tbody tr:visible")
     expect(rows).to_have_count(4)
