@@ -7,6 +7,7 @@ Does not know: how to solve a larger grid; all 288 grids of this size are simply
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from itertools import permutations
 
 import numpy as np
@@ -58,7 +59,7 @@ def _write(cells: np.ndarray) -> str:
     return " ".join(str(cell) for cell in cells.tolist())
 
 
-class _Sudoku:
+class _Sudoku(ABC):
     """What both kinds share; a kind says how many givens it draws and which puzzles are its own."""
 
     name: str
@@ -66,8 +67,9 @@ class _Sudoku:
     _fewest_givens: int
     _most_givens: int
 
+    @abstractmethod
     def _belongs(self, number_of_solutions: int) -> bool:
-        raise NotImplementedError
+        """Whether a puzzle with so many solutions is of this kind."""
 
     def _draw(self, rng: np.random.Generator, fewest: int) -> tuple[str, np.ndarray, np.ndarray]:
         """A prompt, its puzzle, and one of its solutions, each solution equally likely."""
