@@ -14,8 +14,9 @@ Format, version 1. The header's keys have their plain names. A step has these:
 | ev | events by letter: p promoted, d demoted, w weakened, r replaced, a accepted, e edited, f forced |
 | z | base64 of zlib of the sections below, in this order |
 | n | [first position, count] of the confidences in `z`: whole thousandths as uint16, low bytes then high bytes |
-| w | present if weights are in `z` for the block: thousandths as uint16 (65535: none) in two planes, then P and D as |
-|   | bytes relative to `w` itself, which is the largest of them; all three as differences from the entry before |
+| w | 0 if the weights are what the header's λ and p0 make of this step's promotions and demotions (checked here); |
+|   | otherwise they are in `z` for the block: thousandths as uint16 (65535: none) in two planes, then P and D as |
+|   | bytes relative to `w` itself, the largest of them; all three as differences from the entry before |
 | k | 1 if `z` holds, per block position, through how many layers its verification is contaminated (0: it is not) |
 | m | 1 if `z` holds the mask: rows of packed bits, each ^ the row above; rows and columns in packing order |
 | r | base64 of zlib of the reach depth where the mask hides: bytes, otherwise like the mask; absent if all are 0 |
@@ -49,6 +50,7 @@ from numpy.typing import NDArray
 from dard.explain import explain_in, summary
 from dard.state import CANDIDATE, MASKED, UNMASKED, InputError
 from dard.trace import Step, Trace
+from dard.weights import mixing_weights
 
 VERSION = 1
 LIVES_COME_ALONG = 64  # region length up to which every token's life travels with the steps
@@ -59,6 +61,7 @@ WORD_AT_MOST = 48
 SENTENCE_AT_MOST = 700
 PROMPT_AT_MOST = 4000
 NONE = 65535
+TRACE_DIGITS = 1e-6  # a trace keeps six decimals
 
 
 @dataclass(frozen=True)
@@ -222,7 +225,7 @@ def step_payload(trace: Trace, step: Step, with_words: bool = True, with_life: b
     }  # fmt: skip
     if events := {letter: positions for letter, positions in events.items() if positions}:
         body["ev"] = events
-    body |= sections(step)
+    body |= sections(trace, step)
     if trace.decoder == "dard":
         body["wn"] = weight_note(trace, step)
     if step.ended_by:
@@ -385,6 +388,7 @@ def weight_words(trace: Trace) -> dict[str, Any] | None:
     trusting = "D = 0, so every w is 1 and masked positions trust the x path."
     return {
         "p0": prior,
+        "lambda": decay,
         "fixed": mixing if fixed else None,
         "kernel": "Each ▲ ▼ pulls by λ to the power of its distance; "
         f"with λ = {decay:.3f} that halves every {half:.1f} positions.",
@@ -417,7 +421,7 @@ def weight_note(trace: Trace, step: Step) -> str:
 # Packing.
 
 
-def sections(step: Step) -> dict[str, Any]:
+def sections(trace: Trace, step: Step) -> dict[str, Any]:
     """The binary part of a step: `z` and the keys that say what is in it, and `r`."""
     start, end = step.block
     parts: list[bytes] = []
@@ -429,7 +433,9 @@ def sections(step: Step) -> dict[str, Any]:
         body["n"] = [first, last - first]
         parts += planes(values)
     found = [w for w in step.weights[start:end] if w is not None]
-    if found:
+    if found and weights_follow(trace, step):
+        body["w"] = 0
+    elif found:
         p, d = (column(row[start:end]) for row in (step.score_p, step.score_d))
         largest = max(1.0, float(np.nanmax(np.nan_to_num(np.concatenate([p, d])))))
         body["w"] = round(largest, 3)
@@ -450,6 +456,25 @@ def sections(step: Step) -> dict[str, Any]:
     if parts:
         body["z"] = packed(b"".join(parts))
     return body
+
+
+def weights_follow(trace: Trace, step: Step) -> bool:
+    """Whether the browser can work the weights out by itself: all and only the masked positions of the block have one,
+    and it is what the promotions and demotions give."""
+    words = weight_words(trace)
+    if words is None or trace.settings.get("mixing") != "adaptive":
+        return False
+    start, end = step.block
+    masked = [i for i in range(start, end) if step.states_before[i] == MASKED]
+    demoted = [i for i in step.demoted if step.states_before[i] == CANDIDATE]
+    if [i for i, w in enumerate(step.weights) if w is not None] != masked:
+        return False
+    made = mixing_weights(masked, step.promoted, demoted, words["lambda"], words["p0"])
+    told = [column([row[i] for i in masked]) for row in (step.score_p, step.score_d, step.weights)]
+    if not np.allclose(told, made, rtol=0, atol=TRACE_DIGITS):
+        return False
+    # What is shown must not depend on who worked it out, so the browser too keeps six decimals before it rounds.
+    return [thousandths(w) for w in told[2]] == [thousandths(round(w, 6)) for w in made[2]]
 
 
 def packing_order(step: Step) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ network are needed; the fonts are those of the machine, or Pillow's own where th
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 
 from PIL import Image
 
@@ -20,7 +21,7 @@ from visual.drawing.score import LATER
 from visual.palette import Palette, get_palette, mix, rgb
 from visual.vector import mask_svg, score_svg
 
-__all__ = ["gif", "mask_svg", "png", "score_svg"]
+__all__ = ["gif", "lanes_png", "mask_svg", "png", "score_svg"]
 LEAST_WIDTH, MOST_WIDTH = 480, 3000
 MOST_FRAMES = 200
 MOST_CHIPS = 60_000  # chips of all frames: half a minute of drawing
@@ -60,6 +61,35 @@ def png(
     sheet = Raster(width, view.height, colours.page, scale)
     view.draw(sheet, colours)
     return sheet.png(f"{title(trace)}. {view.sentence}")
+
+
+def lanes_png(traces: Sequence[Trace], step: int, theme: str = "light", width: int = 960, scale: int = 2) -> bytes:
+    """Several decodes after the same number of passes, one below the other: tokens and score of each.
+
+    A decode that needed fewer passes is shown as it ended.
+    """
+    colours = get_palette(theme)
+    if not traces:
+        raise InputError("there is no decode to draw")
+    check_range("step", step, 0, max(trace.num_steps for trace in traces))
+    check_range("width", width, LEAST_WIDTH, MOST_WIDTH)
+    check_range("scale", scale, 1, 4)
+    drawn: list[Image.Image] = []
+    for trace in traces:
+        check_size(trace)
+        now = min(step, trace.num_steps)
+        strip = Strip(Raster(1, 1, colours.page, scale), trace, moments(trace), [now], width)
+        sheet = Raster(width, strip.height, colours.page, scale)
+        strip.draw(sheet, now, colours)
+        drawn.append(sheet.finished())
+    whole = Image.new("RGB", (drawn[0].width, sum(image.height for image in drawn)), rgb(colours.page))
+    top = 0
+    for image in drawn:
+        whole.paste(image, (0, top))
+        top += image.height
+    file = io.BytesIO()
+    whole.save(file, "PNG", optimize=True)
+    return file.getvalue()
 
 
 def gif(trace: Trace, theme: str = "light", width: int = 960, frame_ms: int = 900) -> bytes:

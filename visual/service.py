@@ -252,22 +252,28 @@ class Studio:
         theme = choice(data, "theme", ("light", "dark"), "light")
         order = choice(data, "mask", ("state", "position"), "state")
         step = whole(data, "step", 0, 100_000) if "step" in data else trace.num_steps
+        here = min(step, trace.num_steps) if len(run.lanes) > 1 else step  # others may have needed more passes
         selected = whole(data, "position", 0, 100_000) if data.get("position") is not None else None
         makers: dict[str, tuple[str, str, Any]] = {
             "trace": ("trace.json.gz", "application/gzip", trace.to_bytes),
             "html": ("replay.html", "text/html", lambda: replay_html(trace).encode()),
-            "png": (f"step-{step}.png", "image/png", lambda: pictures.png(trace, step, selected, theme, order)),
+            "png": (f"step-{here}.png", "image/png", lambda: pictures.png(trace, here, selected, theme, order)),
             "gif": ("run.gif", "image/gif", lambda: pictures.gif(trace, theme)),
             "mask": (
-                f"mask-{step}.svg",
+                f"mask-{here}.svg",
                 "image/svg+xml",
-                lambda: pictures.mask_svg(trace, step, order, theme).encode(),
+                lambda: pictures.mask_svg(trace, here, order, theme).encode(),
             ),
             "score": ("score.svg", "image/svg+xml", lambda: pictures.score_svg(trace, theme).encode()),
             "lanes": (
                 "comparison.html",
                 "text/html",
-                lambda: replay_html({n.name: n.trace for n in run.lanes}).encode(),
+                lambda: replay_html({lane.name: lane.trace for lane in run.lanes}).encode(),
+            ),
+            "lanes-png": (
+                f"comparison-{step}.png",
+                "image/png",
+                lambda: pictures.lanes_png([lane.trace for lane in run.lanes], step, theme),
             ),
         }
         name, media, make = makers[choice(data, "kind", tuple(makers), "trace")]
@@ -391,8 +397,6 @@ def page_config(studio: Studio) -> dict[str, Any]:
         ],
         "presets": PRESETS,
         "gallery": gallery(),
-        "learn": learn(),
-        "opening": opening(studio),
         "compared": list(COMPARED),
         "limits": {
             "prompt": PROMPT_AT_MOST,
@@ -437,14 +441,14 @@ def opening(studio: Studio) -> dict[str, Any] | None:
     return view["payload"]
 
 
-def learn() -> dict[str, Any]:
-    """The lessons of the guided tour, each with its prompt written out, and the glossary."""
+def lessons() -> list[dict[str, Any]]:
+    """The lessons of the guided tour, each with its prompt written out."""
     folder = ASSETS / "learn"
     prompts = json.loads((folder / "prompts.json").read_text(encoding="utf-8"))
-    lessons = json.loads((folder / "lessons.json").read_text(encoding="utf-8"))
-    for lesson in lessons:
+    found = json.loads((folder / "lessons.json").read_text(encoding="utf-8"))
+    for lesson in found:
         lesson["show"]["prompt"] = prompts[lesson["show"].get("prompt", "city")]
-    return {"lessons": lessons, "glossary": json.loads((folder / "glossary.json").read_text(encoding="utf-8"))}
+    return found
 
 
 def text(data: dict[str, Any], name: str, at_most: int, default: str | None = None) -> str:

@@ -4,10 +4,14 @@
 
 import { h, put } from './dom.js';
 import { createSettings } from './settings.js';
-import { createPopover, createShell } from './shell.js';
+import { createAddress, createPopover, createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
-const EXPORTS = { html: 'Replay page (.html)', trace: 'Trace of the selected decoder (.json.gz)', gif: 'Run of the selected decoder (.gif)' };
+const EXPORTS = {
+  lanes: 'All: replay page (.html)', 'lanes-png': 'All: this pass (.png)', trace: 'Selected: trace (.json.gz)', html: 'Selected: replay page (.html)',
+  png: 'Selected: this view (.png)', gif: 'Selected: the run (.gif)', mask: 'Selected: mask (.svg)', score: 'Selected: score (.svg)',
+};
+const LINK_AT_MOST = 12000; // characters
 const COLUMNS = [
   ['name', 'decoder', null],
   ['passes', 'passes', 'forward passes of the model'],
@@ -26,8 +30,9 @@ const COLUMNS = [
 export function mountCompare(root, bridge, config) {
   let run = null;
   let finished = false;
-  const first = config.compared;
-  const slots = first.map((name) => makeSlot(name));
+  let asked = null; // what the run on screen was started with
+  let ran = 0; // passes it has made
+  const slots = config.compared.map((name) => makeSlot({ decoder: name }));
   const slotRow = h('div', { class: 'dw-slots', role: 'group', 'aria-label': 'Decoders' });
   const table = h('table', { class: 'dw-table' });
   const shell = createShell(root, bridge, config, {
@@ -50,13 +55,17 @@ export function mountCompare(root, bridge, config) {
       if (reply.kind === 'error') throw new Error(reply.text);
       return reply;
     }),
-    requestExport: (kind) => run && shell.download({ run, kind: kind === 'html' ? 'lanes' : kind, branch: viewer.getState().lane }),
+    requestExport: (kind) => {
+      const { step, position, lane, order } = viewer.getState();
+      if (run) shell.download({ run, kind, branch: lane, step, position: position >= 0 ? position : null, mask: order });
+    },
+    onChange: () => remember(),
   }, { exports: EXPORTS, keysFrom: root });
   shell.setViewer(viewer);
 
-  function makeSlot(name) {
+  function makeSlot(what) {
     const settings = createSettings(config);
-    settings.set({ decoder: name });
+    settings.set(what);
     const summary = h('span', { class: 'dw-summary' });
     const change = createPopover(root, 'Change', settings.element);
     const remove = h('button', { class: 'dw-link', type: 'button', 'aria-label': 'Remove this decoder', onclick: () => { slots.splice(slots.indexOf(slot), 1); drawSlots(); } }, '×');
@@ -69,7 +78,7 @@ export function mountCompare(root, bridge, config) {
 
   function drawSlots() {
     for (const slot of slots) slot.remove.hidden = slots.length < 2;
-    put(slotRow, slots.map((slot) => slot.element), slots.length < config.limits.compared && h('button', { class: 'dv-chip', type: 'button', onclick: () => { slots.push(makeSlot('dard')); drawSlots(); } }, '+ decoder'));
+    put(slotRow, slots.map((slot) => slot.element), slots.length < config.limits.compared && h('button', { class: 'dv-chip', type: 'button', onclick: () => { slots.push(makeSlot({ decoder: 'dard' })); drawSlots(); } }, '+ decoder'));
   }
 
   /** A gallery case: its own settings for its decoder, and its region for all of them. */
@@ -89,12 +98,15 @@ export function mountCompare(root, bridge, config) {
 
   function begin(then) {
     const lanes = slots.map(({ settings }) => ({ decoder: settings.decoder(), settings: settings.values() }));
-    ask('compare', { prompt: prompt.value, model: slots[0].settings.model(), lanes }, (reply) => {
+    const what = { prompt: prompt.value, model: slots[0].settings.model(), lanes };
+    ask('compare', what, (reply) => {
       run = reply.run;
       finished = false;
+      asked = what;
+      ran = 0;
       put(table);
       viewer.load(reply.payloads, { step: 0 });
-    }, () => run && then?.());
+    }, () => { remember(); if (asked === what) then?.(); });
   }
 
   function advance(passes, then) {
@@ -102,9 +114,10 @@ export function mountCompare(root, bridge, config) {
     if (passes === null) viewer.setBusy('Decoding …');
     ask('passes', passes === null ? { run } : { run, steps: passes }, (reply) => {
       finished = reply.finished;
+      if (reply.steps.length) ran += 1;
       for (const { lane, step } of reply.steps) viewer.append([step], lane);
       if (reply.table) drawTable(reply.table);
-    }, then);
+    }, () => { remember(); then?.(); });
   }
 
   function drawTable(rows) {
@@ -115,9 +128,38 @@ export function mountCompare(root, bridge, config) {
 
   const cell = (value) => (value == null ? '' : typeof value === 'boolean' ? (value ? '✓ right' : '✗ wrong') : typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(2) : String(value));
 
-  drawSlots();
-  if (config.gallery[0]) {
-    prepare(config.gallery[0]);
-    begin();
+  // Links: one parameter holds what was asked and where one looks.
+
+  const remember = createAddress(root, [], (parameters) => {
+    if (!asked) return;
+    const { step, position, lane } = viewer.getState();
+    parameters.set('compare', JSON.stringify({ ...asked, ran, step, position, lane }));
+  });
+
+  function restore() {
+    const link = readLink(new URL(location.href).searchParams.get('compare'));
+    if (!link && config.gallery[0]) prepare(config.gallery[0]);
+    if (!link) return config.gallery[0] && begin();
+    prompt.value = link.prompt;
+    slots.splice(0, slots.length, ...link.lanes.slice(0, config.limits.compared).map((lane) => makeSlot({ ...lane, model: link.model })));
+    drawSlots();
+    const back = () => viewer.setState({ step: link.step, position: link.position, lane: link.lane });
+    begin(() => (link.ran ? advance(link.ran, back) : back()));
   }
+
+  drawSlots();
+  restore();
+}
+
+/** What a link asks for, or null if it is none; everything in it is checked again where it is used. */
+function readLink(text) {
+  if (!text || text.length > LINK_AT_MOST) return null;
+  let link = null;
+  try { link = JSON.parse(text); } catch { return null; }
+  const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
+  if (!isObject(link) || typeof link.prompt !== 'string' || !Array.isArray(link.lanes) || !link.lanes.length) return null;
+  if (!link.lanes.every((lane) => isObject(lane) && typeof lane.decoder === 'string' && isObject(lane.settings))) return null;
+  const number = (value, otherwise) => (Number.isInteger(value) && value >= 0 && value < 100000 ? value : otherwise);
+  const { prompt, lanes } = link;
+  return { prompt, lanes, model: String(link.model), ran: number(link.ran, 0), step: number(link.step, 0), position: number(link.position, -1), lane: number(link.lane, 0) };
 }

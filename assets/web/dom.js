@@ -78,15 +78,6 @@ export function zigzag() {
     h('path', { d: `M0 4${teeth}`, fill: 'none', stroke: 'var(--dv-scar)', 'stroke-width': 1.3 }));
 }
 
-/** A sentence of the trace: 'quoted' tokens in monospace, τ_c with a subscript. Text nodes only. */
-export function rich(sentence) {
-  return sentence.split(/((?<=^|[\s(“])'.+?'(?=[\s.,;:)”]|$)|τ_[cu]|τ[12])/u).filter(Boolean).map((part) => {
-    if (part.length > 2 && part.startsWith("'") && part.endsWith("'")) return h('bdi', { class: 'dv-word' }, part.slice(1, -1));
-    if (/^τ_?[cu12]$/.test(part)) return h('span', {}, 'τ', h('sub', {}, part.at(-1)));
-    return part;
-  });
-}
-
 /** A canvas of w × h CSS pixels, cleared, with its context scaled to the screen. */
 export function sized(canvas, w, height) {
   const ratio = window.devicePixelRatio || 1;
@@ -125,10 +116,10 @@ export function pixel(colour, alpha = 1, under = '#000000') {
   return (255 << 24) | (mix(2) << 16) | (mix(1) << 8) | mix(0);
 }
 
-/** A row of buttons of which one is pressed; `press` says which. */
+/** A row of buttons of which one is pressed; `press` says which. A choice is [value, name, what it means]. */
 export function choice(label, choices, onChoose) {
   return h('span', { class: 'dv-seg', role: 'group', 'aria-label': label },
-    choices.map(([value, name]) => h('button', { type: 'button', 'data-value': value, onclick: () => onChoose(value) }, name)));
+    choices.map(([value, name, title]) => h('button', { type: 'button', 'data-value': value, title, onclick: () => onChoose(value) }, name)));
 }
 
 export function press(box, value) {

@@ -1,6 +1,7 @@
 // The inspector: what is known about the selected token at the current step. Nodes are made once and filled again.
 
-import { STATES, badge, eventsOf, h, mark, put, rich, segment, setText, sized, two, twoShort } from './dom.js';
+import { STATES, badge, eventsOf, h, mark, put, segment, setText, sized, two, twoShort } from './dom.js';
+import { rich, symbol } from './symbols.js';
 import { LETTER, Lane } from './unpack.js';
 
 const PATHS = [['x', 'x path'], ['s', 's path'], ['m', 'mix']];
@@ -42,7 +43,8 @@ export class Inspector {
   }
 
   column(key, name) {
-    const title = h('span', { class: 'dv-ptitle' }, name);
+    const weight = h('span', {});
+    const title = h('span', { class: 'dv-ptitle' }, symbol(name), weight);
     const ticks = h('span', { class: 'dv-pticks' });
     const rows = Array.from({ length: ROWS }, () => {
       const bar = h('i', {});
@@ -51,7 +53,7 @@ export class Inspector {
     });
     const none = h('span', { class: 'dv-pnone' }, 'not used');
     const body = h('div', { class: 'dv-pbody' }, ticks, rows.map((r) => r.row), none);
-    return { key, name, title, ticks, rows, none, body, box: h('div', { class: 'dv-pcol' }, title, body) };
+    return { key, weight, ticks, rows, none, body, box: h('div', { class: 'dv-pcol' }, title, body) };
   }
 
   whatIf() {
@@ -162,8 +164,7 @@ export class Inspector {
     const values = slice?.[column.key];
     const decides = column.key === deciding;
     column.box.classList.toggle('dv-decides', decides);
-    const title = column.key === 'm' && slice?.w ? `${column.name} w ${two(slice.w[2])}` : column.name;
-    setText(column.title, title);
+    setText(column.weight, column.key === 'm' && slice?.w ? ` w ${two(slice.w[2])}` : '');
     column.none.hidden = !!values || !this.frame.index;
     const key = values ? lane.head.thresholds : null;
     if (column.ticksFor !== key) {

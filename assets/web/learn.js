@@ -3,10 +3,11 @@
 // `mountLearn(root, bridge, config)`; for `bridge` see shell.js. The page's number is in the address as `lesson`.
 
 import { h, put, setText } from './dom.js';
+import { GLOSSARY, formula } from './symbols.js';
 import { createViewer } from './viewer.js';
 
 export function mountLearn(root, bridge, config) {
-  const { lessons, glossary } = config.learn;
+  const { lessons } = config;
   let current = -1;
   let run = null;
   let turn = 0; // answers of an earlier page are ignored
@@ -30,7 +31,7 @@ export function mountLearn(root, bridge, config) {
       h('div', { class: 'dl-head' }, title, place), text, equation, h('h3', {}, 'Do'), task, h('h3', {}, 'Ask'), question,
       h('div', { class: 'dl-reveal' }, show), answer, message, h('div', { class: 'dl-nav' }, back, next),
       h('details', {}, h('summary', {}, 'All pages'), contents),
-      h('details', {}, h('summary', {}, 'Glossary'), h('dl', { class: 'dl-glossary' }, Object.entries(glossary).map(([term, meaning]) => [h('dt', {}, term), h('dd', {}, meaning)])))),
+      h('details', {}, h('summary', {}, 'Glossary'), h('dl', { class: 'dl-glossary' }, Object.entries(GLOSSARY).map(([term, meaning]) => [h('dt', {}, term), h('dd', {}, meaning)])))),
     h('div', { class: 'dl-viewer' }, viewerBox)));
 
   const viewer = createViewer(viewerBox, {
@@ -39,17 +40,6 @@ export function mountLearn(root, bridge, config) {
     requestReset: () => open(current),
     fetchLife: (position, lane) => bridge.call('life', { run, branch: lane, position }),
   }, { keysFrom: root });
-
-  /** The symbols of an equation, with subscripts, superscripts and what they mean on hover. */
-  function formula(source) {
-    return source.split(/(τ_[cu]|\bp_0|[_^]\{[^}]*\}|[_^][\p{L}\p{N}])/u).filter(Boolean).map((part) => {
-      if (/^τ_[cu]$/.test(part)) return h('abbr', { title: glossary[part] }, 'τ', h('sub', {}, part[2]));
-      if (part === 'p_0') return h('abbr', { title: glossary['p₀'] }, 'p', h('sub', {}, '0'));
-      if (part[0] === '_') return h('sub', {}, part.replace(/[_{}]/g, ''));
-      if (part[0] === '^') return h('sup', {}, part.replace(/[\^{}]/g, ''));
-      return part.split(/(\b[MCUcwPDxs]\b|λ)/u).map((piece) => (glossary[piece] ? h('abbr', { title: glossary[piece] }, piece) : piece));
-    });
-  }
 
   function open(number, focus = false) {
     current = Math.min(Math.max(number, 0), lessons.length - 1);
@@ -69,6 +59,7 @@ export function mountLearn(root, bridge, config) {
     for (const [n, item] of [...contents.children].entries()) item.classList.toggle('dl-here', n === current);
     const url = new URL(location.href);
     if (focus) {
+      url.searchParams.delete('compare');
       url.searchParams.set('lesson', current + 1);
       history.replaceState(history.state, '', url);
       title.focus();

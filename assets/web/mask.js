@@ -1,6 +1,7 @@
 // The attention mask of a step's forward pass: rows are queries, columns keys, x before s. It draws the bits it is given.
 
-import { h, pixel, rich, segment, sized, two } from './dom.js';
+import { h, pixel, segment, sized, two } from './dom.js';
+import { rich } from './symbols.js';
 import { LETTER, Lane } from './unpack.js';
 
 const LEFT = 44;
@@ -111,15 +112,17 @@ export class Mask {
     return UPPER + (row - this.origin[0]) * this.each;
   }
 
-  /** Colour and strength of a column: its key's state; a shadow key is always a mask. */
-  key(column) {
-    const { theme, size, lane, before, frame } = this;
-    if (column >= size) return [theme.ink3, theme.dark ? 0.3 : 0.2];
-    const j = frame.block[0] + this.order[column];
-    const code = before.states[j];
-    if (code === 0) return [theme.line2, 1];
-    if (code === 1) return [theme.C, 1];
-    return [theme.U, lane.fixed[j] ? (theme.dark ? 0.5 : 0.42) : 1];
+  /** What a column's key is: 0 … 2 by its state, 3 given, 4 a shadow, which is always a mask. */
+  kind(column) {
+    if (column >= this.size) return 4;
+    const j = this.frame.block[0] + this.order[column];
+    return this.lane.fixed[j] ? 3 : this.before.states[j];
+  }
+
+  /** Colour and strength of each kind of key. */
+  paints() {
+    const { theme } = this;
+    return [[theme.line2, 1], [theme.C, 1], [theme.U, 1], [theme.U, theme.dark ? 0.5 : 0.42], [theme.ink3, theme.dark ? 0.3 : 0.2]];
   }
 
   window() {
@@ -132,9 +135,10 @@ export class Mask {
     const { theme, each, size } = this;
     const [[top, left], [bottom, right]] = this.window();
     const inner = each - 1;
+    const paints = this.paints();
     const hidden = [];
     for (let c = left; c < right; c++) {
-      const [colour, alpha] = this.key(c);
+      const [colour, alpha] = paints[this.kind(c)];
       const hollow = c >= size;
       g.globalAlpha = hollow ? 0.75 : alpha;
       g.fillStyle = g.strokeStyle = colour;
@@ -166,11 +170,11 @@ export class Mask {
     const rows = bottom - top;
     const empty = pixel(theme.sunk);
     const reached = pixel(theme.demoted, 0.75, theme.sunk);
+    const paints = this.paints().map(([name, alpha]) => pixel(name, alpha, theme.sunk));
     const colour = new Int32Array(columns);
     const at = new Int32Array(columns);
     for (let c = 0; c < columns; c++) {
-      const [name, alpha] = this.key(left + c);
-      colour[c] = pixel(name, alpha, theme.sunk);
+      colour[c] = paints[this.kind(left + c)];
       at[c] = this.source(left + c);
     }
     if (this.small.width !== columns || this.small.height !== rows) {
@@ -185,26 +189,24 @@ export class Mask {
     const mask = frame.mask;
     const shown = new Int32Array(count).fill(-1);
     at.forEach((k, c) => (shown[k] = c));
+    const paint = (row, line, k, c) => {
+      if (mask[row * stride + (k >> 3)] & (128 >> (k & 7))) out[line + c] = colour[c];
+      else out[line + c] = depth && depth[row * count + k] && depth[row * count + k] <= layers ? reached : empty;
+    };
     let above = -1;
     for (let r = 0; r < rows; r++) {
       const row = this.source(top + r);
-      const base = row * stride;
-      const deep = row * count;
       const line = r * columns;
-      const paint = (k, c) => {
-        if (mask[base + (k >> 3)] & (128 >> (k & 7))) out[line + c] = colour[c];
-        else out[line + c] = depth && depth[deep + k] && depth[deep + k] <= layers ? reached : empty;
-      };
-      if (above < 0 || depth) for (let c = 0; c < columns; c++) paint(at[c], c);
+      if (above < 0 || depth) for (let c = 0; c < columns; c++) paint(row, line, at[c], c);
       else {
         // Neighbouring rows see nearly the same: copy the row above, then repaint the bytes in which they differ.
         out.copyWithin(line, line - columns, line);
         for (let byte = 0; byte < stride; byte++) {
-          if (mask[base + byte] === mask[above + byte]) continue;
-          for (let k = 8 * byte; k < Math.min(count, 8 * byte + 8); k++) if (shown[k] >= 0) paint(k, shown[k]);
+          if (mask[row * stride + byte] === mask[above * stride + byte]) continue;
+          for (let k = 8 * byte; k < Math.min(count, 8 * byte + 8); k++) if (shown[k] >= 0) paint(row, line, k, shown[k]);
         }
       }
-      above = base;
+      above = row;
     }
     context.putImageData(this.image, 0, 0);
     g.imageSmoothingEnabled = this.each < 1;

@@ -2,6 +2,7 @@
 
 import { choice, h, press, put, setText } from './dom.js';
 import { Mask } from './mask.js';
+import { GLOSSARY, symbol } from './symbols.js';
 
 const SIX = [
   [1, 'M in x', 'everything in x'], [4, 'M in s', 'unmasked only'],
@@ -27,14 +28,14 @@ export class MaskPanel {
     this.note = h('div', { class: 'dv-note dv-masknote', 'aria-live': 'polite' });
     this.legend = h('div', { class: 'dv-legend dv-masklegend' });
     this.order = choice('order of the mask', [['state', 'by state'], ['position', 'by position']], (order) => viewer.set({ order }));
-    this.depth = choice('direct or reach', [['direct', 'direct'], ['reach', 'reach']],
+    this.depth = choice('direct or reach', [['direct', 'direct', GLOSSARY.direct], ['reach', 'reach', GLOSSARY.reach]],
       (value) => viewer.set({ reach: value === 'reach' ? viewer.lane.head.layers : 0 }));
     this.layers = h('input', {
       type: 'range', class: 'dv-range', min: 1, 'aria-label': 'layers of reach', oninput: () => viewer.set({ reach: +this.layers.value }),
     });
     this.layerText = h('span', { class: 'dv-layertext' });
     this.layerRow = h('label', { class: 'dv-layers' }, this.layers, this.layerText);
-    this.six = h('div', { class: 'dv-six' }, SIX.map(([n, who, what]) => h('span', {}, h('i', {}, String(n)), h('b', {}, who), what)));
+    this.six = h('div', { class: 'dv-six' }, SIX.map(([n, who, what]) => h('span', {}, h('i', {}, String(n)), h('b', {}, symbol(who[0]), ' in ', symbol(who.at(-1))), what)));
     this.box = h('section', { class: 'dv-panel dv-p-mask', 'aria-label': 'mask' },
       h('div', { class: 'dv-ph' }, h('h2', {}, 'Mask'), this.sub, h('span', { class: 'dv-grow' }), this.order, this.depth),
       this.area, h('div', { class: 'dv-maskline' }, this.legend, this.layerRow), this.six, this.note);
@@ -163,7 +164,10 @@ export class MaskPanel {
     const key = `${deep}${lane.head.states}`;
     if (this.legendFor === key) return;
     this.legendFor = key;
-    const entry = (kind, name) => h('span', {}, h('i', { class: `dv-key dv-key-${kind}` }), name);
+    const entry = (kind, name) => {
+      const [path, ...rest] = name.split(' ');
+      return h('span', {}, h('i', { class: `dv-key dv-key-${kind}` }), rest.length ? [symbol(path), ` ${rest.join(' ')}`] : name);
+    };
     put(this.legend, entry('U', 'x unmasked'), lane.head.states.includes('C') && entry('C', 'x candidate'), entry('M', 'x mask'),
       entry('S', 's mask'), deep ? entry('R', 'reached') : entry('B', 'blocked'));
   }

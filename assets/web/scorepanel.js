@@ -2,6 +2,7 @@
 
 import { choice, h, press, put, setText, two } from './dom.js';
 import { Score, weightAt } from './score.js';
+import { GLOSSARY, formula } from './symbols.js';
 
 const HELP = 'Drag, or use ← → Home End; n and p jump to the next and the previous revocation; ↑ ↓ select a token.';
 
@@ -14,7 +15,9 @@ export class ScorePanel {
     this.score = new Score(this.canvas);
     this.area = h('div', { class: 'dv-scorebox' }, this.canvas);
     this.note = h('div', { class: 'dv-note dv-wnote' });
-    this.map = choice('what the score shows', [['states', 'states'], ['weights', 'weights']], (map) => viewer.set({ map }));
+    this.rule = formula('w = (P + p₀) / (P + D + p₀)');
+    this.numbers = { at: h('b', {}), above: h('b', { class: 'dv-good' }), below: h('b', { class: 'dv-good' }), D: h('b', { class: 'dv-warn' }), w: h('b', {}) };
+    this.map = choice('what the score shows', [['states', 'states'], ['weights', 'weights', GLOSSARY.w]], (map) => viewer.set({ map }));
     this.later = h('input', {
       type: 'checkbox', class: 'dv-check', 'aria-label': 'hide what comes later', onchange: () => viewer.set({ hideLater: this.later.checked }),
     });
@@ -71,19 +74,26 @@ export class ScorePanel {
       this.formula(position, numbers, words, frame.note);
       return;
     }
-    this.noted = null;
-    if (words) setText(this.note, `w = (P + p₀) / (P + D + p₀). ${words.notes[frame.note] || ''}`);
-    else if (!head.shadow) setText(this.note, head.no_shadow);
-    else setText(this.note, `${head.title} makes one prediction per position and mixes nothing: there are no weights.`);
+    const text = words ? `. ${words.notes[frame.note] || ''}` : head.shadow
+      ? `${head.title} makes one prediction per position and mixes nothing: there are no weights.` : head.no_shadow;
+    if (this.noted === text) return;
+    this.noted = text;
+    put(this.note, words && this.rule, text);
   }
 
   formula(position, [P, D, w], words, note) {
     const key = `${position}/${P}/${D}/${w}/${note}`;
     if (this.noted === key) return;
     this.noted = key;
+    const { at, above, below, D: pulls, w: weight } = this.numbers;
     const prior = two(words.p0);
-    const promoted = () => h('b', { class: 'dv-good' }, two(P));
-    put(this.note, h('b', {}, `w at ${position} `), '= (P + p₀) / (P + D + p₀) = (', promoted(), ` + ${prior}) / (`, promoted(), ' + ',
-      h('b', { class: 'dv-warn' }, two(D)), ` + ${prior}) = `, h('b', {}, two(w)), `. ${note === 'mixed' ? words.kernel : words.notes[note]}`);
+    setText(at, ` at ${position} `);
+    setText(above, two(P));
+    setText(below, two(P));
+    setText(pulls, two(D));
+    setText(weight, two(w));
+    const [, ...rule] = this.rule;
+    put(this.note, this.rule[0], at, rule, ' = (', above, ` + ${prior}) / (`, below, ' + ', pulls, ` + ${prior}) = `, weight,
+      `. ${note === 'mixed' ? words.kernel : words.notes[note]}`);
   }
 }

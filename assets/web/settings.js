@@ -2,6 +2,7 @@
 // τ_c and τ_u are a linked pair: moving one past the other takes it along.
 
 import { h, put } from './dom.js';
+import { symbol } from './symbols.js';
 
 const PAIRS = [['tau_c', 'tau_u']]; // [lower, upper]
 
@@ -57,14 +58,14 @@ export function createSettings(config) {
     let controls;
     if (each.choices.length) {
       const numbers = each.kind === 'float' ? ['0', '0.5', '1'] : [];
-      const select = h('select', { id, 'aria-describedby': `${id}-help`, onchange: () => change(each.name, numbers.includes(select.value) ? Number(select.value) : select.value) },
+      const select = h('select', { id, 'aria-label': label, 'aria-describedby': `${id}-help`, onchange: () => change(each.name, numbers.includes(select.value) ? Number(select.value) : select.value) },
         [...each.choices, ...numbers].map((option) => h('option', { value: option }, option)));
       refreshers.push(() => { select.value = String(current(each.name)); });
       controls = [select];
     } else {
       const whole = each.kind === 'int';
       const step = whole ? 1 : 0.01;
-      const box = h('input', { id, type: 'number', step: whole ? 1 : 'any', min: each.low, max: each.high, placeholder: each.optional ? 'auto' : null, 'aria-describedby': `${id}-help`, onchange: () => change(each.name, box.value === '' ? null : Number(box.value)) });
+      const box = h('input', { id, 'aria-label': label, type: 'number', step: whole ? 1 : 'any', min: each.low, max: each.high, placeholder: each.optional ? 'auto' : null, 'aria-describedby': `${id}-help`, onchange: () => change(each.name, box.value === '' ? null : Number(box.value)) });
       refreshers.push(() => { const value = current(each.name); box.value = value == null ? '' : String(whole ? value : Number(Number(value).toFixed(4))); });
       controls = [box];
       if (!whole && each.low === 0 && each.high === 1) {
@@ -73,7 +74,7 @@ export function createSettings(config) {
         controls.unshift(range);
       }
     }
-    const row = h('div', { class: 'dw-field', title: `${each.name}: ${each.allowed}` }, h('label', { for: id }, label), h('span', { class: 'dw-control' }, controls), help);
+    const row = h('div', { class: 'dw-field', title: `${each.name}: ${each.allowed}` }, h('label', { for: id }, symbol(each.symbol || each.name, label)), h('span', { class: 'dw-control' }, controls), help);
     refreshers.forEach((refresh) => refresh());
     return row;
   }
@@ -106,7 +107,7 @@ export function createSettings(config) {
         if (!always.has(each.name) && !(each.name in values)) continue;
         const value = current(each.name);
         if (value == null) continue;
-        parts.push(` · ${each.symbol || pretty(each.name)} `, h('b', {}, typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(each.name === 'lambda_' ? 3 : 2) : String(value)));
+        parts.push(' · ', symbol(each.symbol || each.name, each.symbol || pretty(each.name)), ' ', h('b', {}, typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(each.name === 'lambda_' ? 3 : 2) : String(value)));
       }
       return parts;
     },

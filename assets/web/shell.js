@@ -17,16 +17,19 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
     h('button', { class: 'dv-btn', type: 'button', onclick: () => say(null) }, 'Dismiss'));
   const chips = config.gallery.map((item) => h('button', { class: 'dv-chip', type: 'button', 'aria-pressed': 'false', title: item.look, onclick: () => onCase(item) }, item.name));
   const look = h('p', { class: 'dw-look', hidden: true });
+  const about = h('div', { class: 'dw-about' });
+  const aboutPanel = createPopover(root, 'About this case', about, false);
+  aboutPanel.button.hidden = true;
   const theme = h('button', { class: 'dv-btn', type: 'button', onclick: () => setTheme(!isDark()) });
   const viewerBox = h('div', { class: 'dw-viewer' });
 
   root.classList.add('dv', 'dw');
   put(root,
-    h('div', { class: 'dw-tools' }, tools, theme),
+    h('div', { class: 'dw-tools' }, h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'), tools, theme),
     h('form', { class: 'dw-row', novalidate: true, onsubmit: (event) => { event.preventDefault(); onDecode(); } }, prompt, aside,
       h('button', { class: 'dv-btn dv-primary', type: 'submit' }, label)),
     h('div', { class: 'dw-row dw-meta' },
-      h('div', { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' }, h('span', { class: 'dw-try' }, 'Try'), chips), alertBox),
+      h('div', { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' }, h('span', { class: 'dw-try' }, 'Try'), chips), aboutPanel.button, aboutPanel.panel, alertBox),
     look, viewerBox);
 
   function say(message) {
@@ -60,6 +63,17 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
     for (const chip of chips) chip.setAttribute('aria-pressed', String(chip.textContent === item?.name));
     setText(look, item?.look || '');
     look.hidden = !item?.look;
+    aboutPanel.button.hidden = !item;
+    aboutPanel.close();
+    if (item) put(about, h('h3', {}, item.name), h('p', {}, item.look), h('p', {}, item.why));
+  }
+
+  /** Puts the address of what is on screen on the clipboard. */
+  async function copyLink() {
+    try {
+      await navigator.clipboard.writeText(location.href);
+      say('The link to this view is on the clipboard.');
+    } catch { say('The address bar holds the link to this view.'); }
   }
 
   async function download(request) {
@@ -92,6 +106,24 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
   return { prompt, viewerBox, say, receive, ask, showCase, download, setViewer: (made) => { viewer = made; } };
 }
 
+/**
+ * The address of the page follows what is on screen. `write(parameters)` puts it there, once it has come to rest and only
+ * while `root` is the tab in view; it takes back what the other tabs left.
+ */
+export function createAddress(root, own, write) {
+  let waiting = 0;
+  return () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (!root.isConnected || !root.offsetParent) return;
+      const url = new URL(location.href);
+      for (const name of ['compare', 'lesson', ...own]) url.searchParams.delete(name);
+      write(url.searchParams);
+      history.replaceState(history.state, '', url);
+    }, 120);
+  };
+}
+
 /** A panel that opens below its button and closes on Escape or a click elsewhere. */
 export function createPopover(root, label, content, wide = true) {
   const panel = h('div', { class: wide ? 'dw-panel' : 'dw-panel dw-narrow', hidden: true }, content);
@@ -104,5 +136,5 @@ export function createPopover(root, label, content, wide = true) {
     if (!panel.hidden && event.target.isConnected && !panel.contains(event.target) && event.target !== button) toggle(false);
   });
   root.addEventListener('keydown', (event) => { if (event.key === 'Escape') toggle(false); });
-  return { panel, button };
+  return { panel, button, close: () => toggle(false) };
 }

@@ -1,13 +1,26 @@
-// Everything the page's tabs are built with. Watch is the tab a page opens on; a link to a lesson opens Learn.
+// Everything the page's tabs are built with. Watch is the tab a page opens on; a link to a comparison or to a lesson
+// opens the tab it belongs to. A tab that is not looked at costs nothing: it is built when it is first seen.
 
 import { mountCompare } from './compare.js';
 import { mountLearn } from './learn.js';
 import { mountWatch } from './watch.js';
 
+const LINKS = { compare: 'Compare', lesson: 'Learn' };
+
 function mountFirst(root, bridge, config) {
   mountWatch(root, bridge, config);
-  if (!new URL(location.href).searchParams.has('lesson')) return;
-  [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.trim() === 'Learn')?.click();
+  const { searchParams } = new URL(location.href);
+  const linked = Object.keys(LINKS).find((name) => searchParams.has(name));
+  if (linked) [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.trim() === LINKS[linked])?.click();
 }
 
-export const tabs = { mountCompare, mountLearn, mountWatch: mountFirst };
+const whenSeen = (mount) => (root, bridge, config) => {
+  const observer = new IntersectionObserver((entries) => {
+    if (!entries.some((entry) => entry.isIntersecting)) return;
+    observer.disconnect();
+    mount(root, bridge, config);
+  });
+  observer.observe(root);
+};
+
+export const tabs = { mountCompare: whenSeen(mountCompare), mountLearn: whenSeen(mountLearn), mountWatch: mountFirst };

@@ -1,8 +1,9 @@
 // The panel of tokens: one grid, or one lane per decode with a small map of its own.
 
-import { EVENTS, STATES, badge, h, mark, put, rich, setText } from './dom.js';
+import { EVENTS, STATES, badge, h, mark, put, setText } from './dom.js';
 import { Grid } from './grid.js';
 import { LaneMap, drawAxis } from './score.js';
+import { GLOSSARY, rich } from './symbols.js';
 
 export class Tokens {
   constructor(viewer, exports) {
@@ -38,9 +39,9 @@ export class Tokens {
     const states = [...new Set(lanes.flatMap((lane) => [...lane.head.states]))];
     const events = EVENTS.filter((event) => (states.includes('C') ? 'pdwra' : 'd').includes(event.letter));
     put(this.legend,
-      states.map((state) => h('span', {}, badge(state, true), STATES[state])),
-      events.map((event) => h('span', {}, mark(event, 9), event.name)),
-      h('span', {}, h('span', { class: 'dv-scar dv-static' }, '×1'), 'revoked before'),
+      states.map((state) => h('span', { title: GLOSSARY[state] }, badge(state, true), STATES[state])),
+      events.map((event) => h('span', { title: GLOSSARY[event.name] }, mark(event, 9), event.name)),
+      h('span', { title: GLOSSARY['revoked before'] }, h('span', { class: 'dv-scar dv-static' }, '×1'), 'revoked before'),
       many && h('span', {}, h('i', { class: 'dv-differskey' }), `differs from ${lanes[0].head.name}`));
   }
 

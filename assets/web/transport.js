@@ -1,6 +1,7 @@
 // Transport: the buttons, the counter, the speed, and the sentence of the step.
 
-import { h, icon, put, rich, setText } from './dom.js';
+import { h, icon, put, setText } from './dom.js';
+import { rich } from './symbols.js';
 
 const SPEEDS = [0.5, 1, 1.5, 2, 3, 5, 8, 15];
 

@@ -26,6 +26,13 @@ function summed(values) {
   return values;
 }
 
+/** A share in whole thousandths that still rounds to the same two decimals; halves go to the even neighbour. */
+function thousandths(share) {
+  const even = (value) => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
+  const hundredths = even(100 * share);
+  return Math.min(Math.max(even(1000 * share), 10 * hundredths - 4), 10 * hundredths + 4, 1000);
+}
+
 /** The order in which a mask's rows and columns travel; see visual/payload.py. */
 function packingOrder(frame, before) {
   const [start, end] = frame.block;
@@ -169,6 +176,7 @@ export class Lane {
       frame.revoked[i] = Math.min(255, frame.revoked[i] + 1);
       frame.ghost[i] = before.tokens[i];
     }
+    if (step.w === 0) frame.weights = this.ruled(step, before);
     if (bytes) this.read(step, frame, before, bytes);
     return frame;
   }
@@ -190,6 +198,27 @@ export class Lane {
       const stride = (2 * size + 7) >> 3;
       frame.mask = unorder(undown(take(2 * size * stride).slice(), stride), packingOrder(frame, before), stride);
     }
+  }
+
+  /** The weights that promotions and demotions make: each pulls by λ to the power of its distance. */
+  ruled(step, before) {
+    const { lambda, p0 } = this.head.weights;
+    const [start, end] = step.b;
+    const kernel = Float64Array.from({ length: end - start }, (_, distance) => lambda ** distance);
+    const promoted = step.ev?.p || [];
+    const demoted = (step.ev?.d || []).filter((j) => before.states[j] === CODE.C);
+    const pull = (i, from) => from.reduce((sum, j) => sum + kernel[Math.abs(i - j)], 0);
+    const w = new Uint16Array(end - start).fill(NO_WEIGHT);
+    const [P, D] = [new Float64Array(end - start), new Float64Array(end - start)];
+    for (let i = start; i < end; i++) {
+      if (before.states[i] !== CODE.M) continue;
+      const k = i - start;
+      P[k] = pull(i, promoted);
+      D[k] = pull(i, demoted);
+      w[k] = thousandths(Math.round(1e6 * (P[k] + p0) / (P[k] + D[k] + p0)) / 1e6);
+    }
+    const scale = 255 / Math.max(1, ...P, ...D);
+    return { w, P: Uint8Array.from(P, (p) => Math.round(p * scale)), D: Uint8Array.from(D, (d) => Math.round(d * scale)) };
   }
 
   /** Bytes per row of a frame's mask. */

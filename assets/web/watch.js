@@ -4,7 +4,7 @@
 
 import { h, put } from './dom.js';
 import { createSettings } from './settings.js';
-import { createPopover, createShell } from './shell.js';
+import { createAddress, createPopover, createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
 const EXPORTS = {
@@ -25,9 +25,7 @@ export function mountWatch(root, bridge, config) {
     label: 'Decode',
     onDecode: () => { shell.showCase(null); start(request(), () => advance(null)); },
     onCase: openCase,
-    tools: [
-      h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'),
-      h('button', { class: 'dv-btn', type: 'button', onclick: () => file.click() }, 'Open trace'), file],
+    tools: [h('button', { class: 'dv-btn', type: 'button', onclick: () => file.click() }, 'Open trace'), file],
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
   });
   const { ask, prompt, receive, say } = shell;
@@ -119,26 +117,12 @@ export function mountWatch(root, bridge, config) {
 
   // Links: the address holds what was asked and where one looks.
 
-  async function copyLink() {
-    try {
-      await navigator.clipboard.writeText(location.href);
-      say('The link to this view is on the clipboard.');
-    } catch { say('The address bar holds the link to this view.'); }
-  }
-
-  let remembering = 0;
-  function remember() {
-    clearTimeout(remembering);
-    remembering = setTimeout(() => {
-      if (!asked || !root.isConnected) return;
-      const url = new URL(location.href);
-      for (const name of [...OWN_PARAMETERS, ...settings.names()]) url.searchParams.delete(name);
-      const state = viewer.getState();
-      const values = { prompt: asked.prompt, model: asked.model, decoder: asked.decoder, ...asked.settings, ran: run?.steps ?? 0, step: state.step, select: state.position >= 0 ? state.position : null };
-      for (const [name, value] of Object.entries(values)) if (value != null) url.searchParams.set(name, value);
-      history.replaceState(history.state, '', url);
-    }, 120);
-  }
+  const remember = createAddress(root, [...OWN_PARAMETERS, ...settings.names()], (parameters) => {
+    if (!asked) return;
+    const state = viewer.getState();
+    const values = { prompt: asked.prompt, model: asked.model, decoder: asked.decoder, ...asked.settings, ran: run?.steps ?? 0, step: state.step, select: state.position >= 0 ? state.position : null };
+    for (const [name, value] of Object.entries(values)) if (value != null) parameters.set(name, value);
+  });
 
   function restore() {
     const parameters = new URL(location.href).searchParams;

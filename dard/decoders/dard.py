@@ -28,6 +28,7 @@ from dard.models.base import Model, Question
 from dard.settings import Settings, setting
 from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState, InputError
 from dard.trace import TOP_K
+from dard.weights import mixing_weights
 
 LAMBDA = 0.5 ** (1 / 8)  # the kernel halves every 8 positions
 
@@ -83,22 +84,6 @@ class Memory:
 def picture(state: DecodeState) -> Picture:
     block = state.block_range
     return state.tokens[block.start : block.stop], state.states[block.start : block.stop]
-
-
-def mixing_weights(
-    masked: list[int], promoted: list[int], demoted: list[int], decay: float, p0: float
-) -> tuple[list[float], list[float], list[float]]:
-    """P_t^i, D_t^i and w_t^i of the masked positions (Eqs. 5 and 6) with the kernel K(i, j) = λ^|i − j|.
-
-    >>> P, D, w = mixing_weights([3], promoted=[], demoted=[4], decay=0.917, p0=0.1)
-    >>> round(w[0], 2)
-    0.1
-    """
-    places = [*masked, *promoted, *demoted]
-    kernel = [decay**distance for distance in range(max(places) - min(places) + 1)] if places else []
-    P = [sum(kernel[abs(i - j)] for j in promoted) for i in masked]
-    D = [sum(kernel[abs(i - j)] for j in demoted) for i in masked]
-    return P, D, [(p + p0) / (p + d + p0) for p, d in zip(P, D, strict=True)]
 
 
 class Dard(Decoder):

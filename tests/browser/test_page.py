@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections.abc import Callable, Iterator
@@ -18,10 +19,10 @@ import dard
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
 from tests.browser.conftest import Visit
 from visual.page import build_page, launch_options
-from visual.service import Studio
+from visual.service import Studio, gallery
 
 Visiting = Callable[..., Visit]
-READY = "button[data-position]"
+READY = "button[data-position]:visible"
 HOSTILE = [
     "<img/src=x/onerror=alert(1)>", "${alert(1)}", "{{constructor.constructor('alert(1)')()}}",
     "</script><script>alert(1)</script>", "\u202eevil\u202c", "👩‍🔬", "a\x00b", "&lt;b&gt;", "`${1}`", "word" * 2500,
@@ -294,6 +295,111 @@ def test_compare_by_clicking(watch: Visiting) -> None:
     page.get_by_role("button", name="Remove this decoder").first.click()
     page.get_by_role("button", name="Compare", exact=True).click()
     expect(rows).to_have_count(3)
+
+
+def open_compare(page: Page) -> Any:
+    """The Compare tab with its first comparison made; returns the scrubber."""
+    page.get_by_role("tab", name="Compare").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("button[data-position='3']:visible")).to_have_count(4)
+    page.locator("input[aria-label=Prompt]:visible").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".dw-table tbody tr:visible")).to_have_count(4)
+    return page.locator("[role=slider][aria-label=step]:visible")
+
+
+def test_compare_by_keyboard(watch: Visiting) -> None:
+    page = watch().page
+    slider = open_compare(page)
+    slider.focus()
+    page.keyboard.press("Home")
+    expect(slider).to_have_attribute("aria-valuenow", "0")
+    page.keyboard.press("ArrowRight")
+    expect(slider).to_have_attribute("aria-valuenow", "1")
+    expect(page.locator("[role=status]:visible")).to_contain_text("DARD. Step 1.")
+    page.keyboard.press("n")
+    expect(slider).to_have_attribute("aria-valuenow", "2")
+    page.get_by_role("button", name=re.compile("^WINO fills")).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("[role=status]:visible")).to_contain_text("WINO. ")
+    wino = page.locator(".dv-lane", has=page.get_by_role("button", name=re.compile("^WINO fills")))
+    wino.locator("button[data-position='3']").focus()
+    page.keyboard.press("ArrowDown")
+    expect(wino.locator("button[data-position='4']")).to_be_focused()
+
+
+def test_a_comparison_can_be_linked(watch: Visiting) -> None:
+    page = watch().page
+    slider = open_compare(page)
+    last = slider.get_attribute("aria-valuemax")
+    page.get_by_role("button", name="Remove this decoder").first.click()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator(".dw-table tbody tr:visible")).to_have_count(3)
+    slider.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_url(lambda url: '"step":1' in parse_qs(urlsplit(url).query).get("compare", [""])[0])
+    page.reload()
+    expect(page.locator("button[data-position='3']:visible")).to_have_count(3)
+    expect(slider).to_have_attribute("aria-valuenow", "1")
+    assert slider.get_attribute("aria-valuemax") != "0" and last is not None
+
+
+@pytest.mark.parametrize(
+    "link", ["<img src=x onerror=alert(1)>", "{}", "[1]", '{"prompt":1,"lanes":[]}', '{"prompt":"x","lanes":[null]}']
+)
+def test_a_broken_link_to_a_comparison_opens_the_first_one(watch: Visiting, link: str) -> None:
+    page = watch(f"?compare={quote(link)}").page
+    expect(page.locator("button[data-position='3']:visible")).to_have_count(4)
+
+
+def test_a_hostile_link_to_a_comparison_is_refused_as_text(server: str, visit: Visiting) -> None:
+    lane = {"decoder": "<b>dard", "settings": {"tau_c": "${alert(1)}", "__proto__": 1}}
+    link = json.dumps({"prompt": "<img src=x onerror=alert(1)>", "lanes": [lane]})
+    page = visit(f"{server}?compare={quote(link)}", ready="[role=alert]:visible").page
+    expect(page.locator("[role=alert]:visible")).to_contain_text("${alert(1)}")
+    expect(page.locator("input[aria-label=Prompt]:visible")).to_have_value("<img src=x onerror=alert(1)>")
+
+
+def test_everything_compared_can_be_exported(watch: Visiting, tmp_path: Path) -> None:
+    page = watch().page
+    open_compare(page)
+    page.locator("button:visible", has_text="Export").click()
+    labels = page.locator("[role=menuitem]:visible").all_inner_texts()
+    assert len(labels) == 8
+    page.keyboard.press("Escape")
+    for label in labels:
+        page.locator("button:visible", has_text="Export").click()
+        with page.expect_download() as download:
+            page.get_by_role("menuitem", name=label, exact=True).and_(page.locator(":visible")).click()
+        file = tmp_path / download.value.suggested_filename
+        download.value.save_as(file)
+        assert file.stat().st_size > 500, label
+
+
+def test_a_case_tells_why_it_happens(watch: Visiting) -> None:
+    page = watch().page
+    expect(page.get_by_role("button", name="About this case")).to_be_hidden()
+    open_los_diego(page)
+    press(page, "About this case")
+    case = gallery()[0]
+    panel = page.locator(".dw-about:visible")
+    expect(panel).to_contain_text(case["why"])
+    expect(panel).to_contain_text(case["look"])
+    page.keyboard.press("Escape")
+    expect(panel).to_be_hidden()
+
+
+def test_symbols_explain_themselves(watch: Visiting) -> None:
+    page = watch().page
+    open_los_diego(page)
+    press(page, "Change")
+    for name in ("τ_c", "τ_u", "λ", "p₀", "w"):
+        label = page.locator(f".dw-field:has([aria-label='{name}']) label abbr")
+        assert len(label.get_attribute("title") or "") > 20, name
+    for path in ("x path", "s path", "mix"):
+        assert page.locator(".dv-ptitle abbr", has_text=path).first.get_attribute("title")
+    assert page.locator(".dv-wnote abbr").count() >= 5
 
 
 def test_learn_pages_drive_the_viewer_and_can_be_linked(watch: Visiting) -> None:

@@ -446,3 +446,16 @@ def test_names_and_symbols_are_those_of_the_decoders() -> None:
 def test_pictures_need_no_torch() -> None:
     code = "import sys, visual.pictures; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def test_a_comparison_is_one_picture_with_a_strip_per_decode() -> None:
+    one = dard.decode(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8)
+    other = dard.decode(los_diego(), LOS_DIEGO, decoder="standard", steps=1)
+    both = Image.open(io.BytesIO(pictures.lanes_png([one, other], 4, scale=1)))
+    alone = [Image.open(io.BytesIO(pictures.lanes_png([trace], 0, scale=1))) for trace in (one, other)]
+    assert both.width == alone[0].width == 960
+    assert both.height > max(picture.height for picture in alone)
+    with pytest.raises(InputError, match="step"):
+        pictures.lanes_png([one, other], 99)
+    with pytest.raises(InputError, match="no decode"):
+        pictures.lanes_png([], 0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from visual.service import Studio
+from visual.service import Studio, page_config
 from visual.tabs.component import build_component, once
 
 
 def build_compare(studio: Studio) -> None:
-    build_component(studio, "mountCompare", {"compare": once(studio.compare_lanes), "passes": studio.passes})
+    actions = {"compare": once(studio.compare_lanes), "passes": studio.passes}
+    build_component(studio, "mountCompare", page_config(studio), actions)

@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from dard.state import InputError
-from visual.service import UPLOAD_AT_MOST, Studio, page_config
+from visual.service import UPLOAD_AT_MOST, Studio
 
 Action = Callable[[dict[str, Any]], Iterator[dict[str, Any]]]
 
@@ -39,9 +39,9 @@ window.dardStudio[props.mount](element.querySelector('.dw-root'), bridge, props.
 """
 
 
-def build_component(studio: Studio, mount: str, actions: dict[str, Action]) -> None:
-    """Place a tab's component. `mount` names the function that builds it in the browser, `actions` what it may ask for
-    that runs the model."""
+def build_component(studio: Studio, mount: str, config: dict[str, Any], actions: dict[str, Action]) -> None:
+    """Place a tab's component. `mount` names the function that builds it in the browser out of `config`, `actions` what
+    it may ask for that runs the model."""
 
     def open_trace(request: dict[str, Any]) -> dict[str, Any]:
         data = request.get("data")
@@ -78,7 +78,7 @@ def build_component(studio: Studio, mount: str, actions: dict[str, Action]) -> N
         apply_default_css=False,
         server_functions=[safely(f) for f in (studio.life, studio.show, studio.stop, open_trace, export)],
         mount=mount,
-        config=page_config(studio),
+        config=config,
         reply="",
     )
     component.ask(

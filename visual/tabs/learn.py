@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from visual.service import Studio
+from visual.service import Studio, lessons
 from visual.tabs.component import build_component, once
 
 
@@ -13,4 +13,4 @@ def build_learn(studio: Studio) -> None:
         "compare": once(studio.compare_lanes),
         "passes": studio.passes,
     }
-    build_component(studio, "mountLearn", actions)
+    build_component(studio, "mountLearn", {"lessons": lessons()}, actions)
