@@ -20,8 +20,9 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-pictures: $(VENV)/.installed
+pictures: $(VENV)/.installed-dev browser
 	$(BIN)/python -m visual.readme
+	$(BIN)/python -m visual.record
 
 # The browser tests drive a real Chromium; on Debian and Ubuntu it is installed if it is missing.
 .PHONY: browser

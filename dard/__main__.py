@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Column, Table
 
 from dard.state import InputError
 
@@ -54,12 +54,24 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="embedded", help="a name from `models`, a folder, or a hub id")
     parser.add_argument("--device", help="cpu, cuda, cuda:1, mps")
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="precision of the weights")
+    parser.add_argument("--device-map", metavar="MAP", help="spread the model over several devices: auto, balanced")
+    parser.add_argument("--quantise", type=int, metavar="BITS", help="store weights in 4 or 8 bits")
+    parser.add_argument("--plain", action="store_true", help="take the prompt as it stands, also for a chat model")
+    parser.add_argument("--image", metavar="FILE", help="show the model a picture, if it takes one")
 
 
 def open_model(args: argparse.Namespace) -> Any:
-    from dard.models import load_model
+    from dard.models import load_model, with_image
 
-    return load_model(args.model, device=args.device, dtype=args.dtype)
+    model = load_model(
+        args.model,
+        device=args.device,
+        dtype=args.dtype,
+        device_map=args.device_map,
+        quantise=args.quantise,
+        chat=False if args.plain else None,
+    )
+    return model if args.image is None else with_image(model, args.image)
 
 
 def plain_console() -> Console:
@@ -152,17 +164,21 @@ def save(trace: Any, path: str) -> None:
 
 
 def models_command(args: argparse.Namespace) -> None:
-    from dard.models import CARDS
+    from dard.models.registry import rows
 
     if args.json:
-        rows = [{"name": name, "hub": card.hub, **card.words()} for name, card in CARDS.items()]
-        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+        found = [
+            {"name": name, **card.words(), "defaults": dict(card.defaults), "hub": card.hub, "link": card.link}
+            for name, card in rows().items()
+        ]
+        sys.stdout.write(json.dumps(found, indent=2) + "\n")
         return
-    table = Table()
-    for heading in ("name", "what", "parameters", "memory", "licence", "from"):
-        table.add_column(heading, overflow="fold")
-    for name, card in CARDS.items():
-        table.add_row(name, *card.words().values(), card.hub or "part of the project")
+    table = Table(show_header=False, show_lines=True)
+    for name, card in rows().items():
+        details = Table.grid("", Column(overflow="fold"), padding=(0, 1))
+        for heading, text in {**card.words(), "from": card.link or card.origin}.items():
+            details.add_row(heading, text)
+        table.add_row(name, details)
     plain_console().print(table)
 
 
@@ -178,12 +194,14 @@ def bench_command(args: argparse.Namespace) -> None:
     for heading in ("", "what", "measured", "bar", "holds"):
         table.add_column(heading, overflow="fold", justify="right" if heading in ("measured", "bar") else "left")
     for row in results["rows"]:
-        table.add_row(row["key"], row["what"], row["shown"], row["bar_shown"], "yes" if row["holds"] else "no")
+        holds = {True: "yes", False: "no", None: ""}[row["holds"]]
+        table.add_row(row["key"], row["what"], row["shown"], row["bar_shown"], holds)
     plain_console().print(table)
 
 
 def build_parser() -> argparse.ArgumentParser:
     from dard.decoders import DECODERS
+    from dard.experiments.cli import add_experiment_parser
     from dard.session import COMPARED
     from dard.training.cli import add_evaluate_parser, add_train_parser
 
@@ -222,6 +240,7 @@ def build_parser() -> argparse.ArgumentParser:
     bench.add_argument("--repeats", type=int, default=7)
     bench.set_defaults(func=bench_command)
 
+    add_experiment_parser(commands, add_model, lambda args: open_model(args), progress_bar)
     add_train_parser(commands)
     add_evaluate_parser(commands)
     return parser

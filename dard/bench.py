@@ -1,6 +1,8 @@
 """What a DARD step costs, as ratios measured in one run, on a random model of LLaDA's shape.
 
-Machines are noisy: every pair that is compared is measured alternately, and medians are compared.
+Machines are noisy: every pair that is compared is measured alternately, and medians are compared. Rows with a bar are
+promises; those without say what the prefix cache would give and take. What it takes is told from the embedded model,
+because the answers of a random one turn at the slightest change.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +21,15 @@ from rich.progress import Progress
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from dard.decoders import get_decoder, make_settings, step
+from dard.models import load_model
 from dard.models.backbone import BackboneModel
 from dard.models.base import Question
-from dard.session import Session
+from dard.session import COMPARED, Session, decode, run_together
 from dard.settings import Settings
 from dard.state import DecodeState, InputError, initial_state
+from dard.tasks import TASKS
 
-BARS = {"a": 1.10, "b": 0.50, "c": 0.03, "d": 2.5}
+BARS = {"a": 1.10, "b": 0.50, "c": 0.03, "d": 2.5, "e": 1.10}
 
 
 class NumberTokenizer:
@@ -121,21 +126,53 @@ def peak_extra_bytes(call: Callable[[], Any]) -> int | None:
     return (kilobytes("VmHWM") - before) * 1024
 
 
+def prefix_seconds(
+    model: BackboneModel, values: dict[str, Any], prompt: int, repeats: int, tick: Callable[[], None]
+) -> dict[str, float]:
+    """A step in the middle of a block, without and with the prompt's keys and values of the block's beginning."""
+    decoder = get_decoder("dard")
+    ways = {how: make_settings("dard", values | {"prefix_cache": how}) for how in ("off", "block")}
+    opening, state = (moment(model, ways["off"], MOMENTS[name], prompt) for name in ("beginning", "middle"))
+    state = replace(state, opening=opening)
+    return alternate(
+        repeats,
+        {how: partial(step, decoder, model, settings, state, record=False) for how, settings in ways.items()},
+        tick,
+    )
+
+
+def prefix_changes(count: int, tick: Callable[[], None]) -> tuple[int, int]:
+    """Of the tokens all decoders write on the embedded model for so many sums: how many the cache changes, and all."""
+    model, changed, total = load_model("embedded"), 0, 0
+    for item in TASKS["arithmetic"].test_items(count):
+        for name in COMPARED:
+            plain, cached = (
+                decode(model, item.prompt, name, gen_length=item.gen_length, block_length=8, prefix_cache=how).tokens
+                for how in ("off", "block")
+            )
+            changed += sum(a != b for a, b in zip(plain, cached, strict=True))
+            total += len(plain)
+        tick()
+    return changed, total
+
+
 def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None) -> dict[str, Any]:
-    """Measure the four ratios. `small` is a model of a second's work, for trying the command and for tests."""
+    """Measure everything. `small` is a model of a second's work, for trying the command and for tests."""
     if repeats < 1 or repeats > 1000:
         raise InputError(f"--repeats = {repeats} is not allowed; it must be a whole number from 1 to 1000")
     hidden, layers, vocab, prompt, region, block = (
         (64, 2, 8192, 16, 32, 16) if small else (512, 8, 126464, 128, 256, 128)
     )
-    task = bar.add_task("bench", total=5 * (repeats + 1)) if bar else None
+    long_prompt, sums = (64, 1) if small else (1024, 10)  # a picture is 1024 tokens to MMaDA
+    task = bar.add_task("bench", total=11 * (repeats + 1) + sums) if bar else None
 
     def tick() -> None:
         if bar is not None and task is not None:
             bar.advance(task)
 
-    model = random_model(hidden, layers, vocab, prompt + region)
-    decoder, settings = get_decoder("dard"), make_settings("dard", {"gen_length": region, "block_length": block})
+    model = random_model(hidden, layers, vocab, long_prompt + region)
+    values = {"gen_length": region, "block_length": block}
+    decoder, settings = get_decoder("dard"), make_settings("dard", values)
     states = {name: moment(model, settings, letters, prompt) for name, letters in MOMENTS.items()}
     state = states["middle"]
     question = decoder.ask(model, settings, state)
@@ -160,34 +197,63 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
         return call
 
     runs = alternate(repeats, {"recorded": whole_decode(True), "unrecorded": whole_decode(False)}, tick)
+    compared = random_model(64, 2, 512, 64)
+
+    def four() -> list[Session]:
+        return [Session(compared, list(range(8)), name, gen_length=24) for name in COMPARED]
+
+    def one_after_the_other() -> None:
+        for session in four():
+            session.run()
+
+    lanes = alternate(repeats, {"together": lambda: run_together(four()), "alone": one_after_the_other}, tick)
     needed = len(question.rows) * vocab * 4
     peak = peak_extra_bytes(lambda: step(decoder, model, settings, state, record=True))
+    prefix = {each: prefix_seconds(model, values, each, repeats, tick) for each in (prompt, long_prompt)}
+    changed, total = prefix_changes(sums, tick)
 
     def row(key: str, what: str, value: float | None, shown: str) -> dict[str, Any]:
+        limit = BARS.get(key)
         return {
             "key": key,
             "what": what,
             "value": value,
             "shown": shown,
-            "bar": BARS[key],
-            "bar_shown": f"≤ {BARS[key]:g}" if key != "c" else f"≤ {BARS[key]:.0%}",
-            "holds": value is not None and value <= BARS[key],
+            "bar": limit,
+            "bar_shown": "" if limit is None else f"≤ {limit:g}" if key != "c" else f"≤ {limit:.0%}",
+            "holds": None if limit is None else value is not None and value <= limit,
         }
 
     a, b = one["step"] / one["bare"], one["step"] / one["plain"]
     c = runs["recorded"] / runs["unrecorded"] - 1
     d = None if peak is None else peak / needed
+    e = lanes["together"] / lanes["alone"]
+    f, g = (times["block"] / times["off"] for times in prefix.values())
     return {
         "setup": (
             f"random model: hidden {hidden}, {layers} layers, vocabulary {vocab}; prompt {prompt}, "
             f"generation {region}, block {block}; {len(question.rows)} rows of logits; "
             f"{torch.get_num_threads()} threads; median of {repeats}"
         ),
-        "seconds": {**{f"one_{k}": v for k, v in one.items()}, **{f"decode_{k}": v for k, v in runs.items()}},
+        "seconds": {
+            **{f"one_{k}": v for k, v in one.items()},
+            **{f"decode_{k}": v for k, v in runs.items()},
+            **{f"compare_{k}": v for k, v in lanes.items()},
+            **{f"prefix_{size}_{k}": v for size, times in prefix.items() for k, v in times.items()},
+        },
         "rows": [
             row("a", "a DARD step / the bare forward pass with the same rows", a, f"{a:.3f}"),
             row("b", "a DARD step / a step the plain way (head and float64 softmax on all rows)", b, f"{b:.3f}"),
             row("c", "recording the trace, as a share of a decode (its beginning, middle and end)", c, f"{c:.1%}"),
             row("d", "peak extra memory of a step / float32 logits of its rows", d, "—" if d is None else f"{d:.2f}"),
+            row("e", "four decoders compared / the same decodes one after the other", e, f"{e:.3f}"),
+            row("f", f"a DARD step with the prefix cache / without, prompt {prompt}", f, f"{f:.3f}"),
+            row("g", f"a DARD step with the prefix cache / without, prompt {long_prompt}", g, f"{g:.3f}"),
+            row(
+                "h",
+                "tokens the prefix cache changes: four decoders, the embedded model, sums in blocks of 8",
+                changed / total,
+                f"{changed} of {total}",
+            ),
         ],
     }

@@ -6,6 +6,7 @@ the past, so an original is never changed by what is tried on a branch. `cancel`
 
 from __future__ import annotations
 
+import itertools
 import math
 import threading
 import time
@@ -13,10 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dard.decoders import finish_step, get_decoder, make_settings
+from dard.decoders import ask, finish_step, get_decoder, make_settings
 from dard.decoders import step as one_step
 from dard.explain import explain
 from dard.models.base import Model, answer_all
+from dard.models.memory import memory_guard
 from dard.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED, DecodeState, InputError, initial_state
 from dard.trace import Start, Step, Trace
 
@@ -79,7 +81,12 @@ class Session:
     def step(self) -> Step:
         """One more forward pass."""
         self._refuse_finished()
-        return self._append(*one_step(self.decoder, self.model, self.settings, self.state, self.record))
+        with memory_guard(self._doing(), self.model.device):
+            return self._append(*one_step(self.decoder, self.model, self.settings, self.state, self.record))
+
+    def _doing(self) -> str:
+        size = len(self.state.prompt) + len(self.state.tokens)
+        return f"a step of model {self.model.name!r} over {size} tokens"
 
     def run(self, on_step: Callable[[Step], None] | None = None) -> Trace:
         """Go on to the end, or until `cancel` is called. The trace holds what was done either way."""
@@ -112,6 +119,19 @@ class Session:
         self._steps.append(entry)
         self._states.append(state)
         return entry
+
+    def take(self, entry: Step, state: DecodeState) -> None:
+        """Add a step that was made on a copy of this session, in another process."""
+        self._steps.append(entry)
+        self._states.append(state)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What travels to another process: where it stands, without its model and its past."""
+        return {**self.__dict__, "model": None, "_steps": [], "_states": self._states[-1:], "_cancelled": None}
+
+    def __setstate__(self, values: dict[str, Any]) -> None:
+        self.__dict__.update(values)
+        self._cancelled = threading.Event()
 
     # Going back, and elsewhere.
 
@@ -246,8 +266,8 @@ class Session:
             for table in entry.top.values():
                 seen.update(table.ids)
         tokens = list(self.state.tokens)
-        if model.eos_id is not None and model.eos_id in tokens:
-            tokens = tokens[: tokens.index(model.eos_id)]
+        ends = {model.eos_id, *getattr(model, "end_ids", ())}
+        tokens = list(itertools.takewhile(lambda token: token not in ends, tokens))
         return Trace.model_construct(
             model=model.name,
             num_layers=model.num_layers,
@@ -319,14 +339,20 @@ def run_together(sessions: Sequence[Session], on_pass: Callable[[int], None] | N
 def one_pass(sessions: Sequence[Session]) -> None:
     """One more step of every session. On a GPU they share the forward pass; on the CPU, where a padded batch costs
     what its parts cost, they go one after the other."""
-    model = sessions[0].model
-    if model.device.type == "cpu":
-        for session in sessions:
-            session.step()
+    if sessions[0].model.device.type != "cpu":
+        shared_pass(sessions)
         return
-    questions = [s.decoder.ask(model, s.settings, s.state) for s in sessions]
+    for session in sessions:
+        session.step()
+
+
+def shared_pass(sessions: Sequence[Session]) -> None:
+    """One more step of every session in one forward pass, on any device."""
+    model = sessions[0].model
+    questions = [ask(s.decoder, model, s.settings, s.state) for s in sessions]
     began = time.perf_counter()
-    answers = answer_all(model, questions)
+    with memory_guard(f"{len(sessions)} times {sessions[0]._doing()}", model.device):
+        answers = answer_all(model, questions)
     share = (time.perf_counter() - began) / len(questions)
     for s, logits in zip(sessions, answers, strict=True):
         s._append(*finish_step(s.decoder, model, s.settings, s.state, logits, share, s.record))

@@ -84,6 +84,10 @@ class Settings:
     )  # fmt: skip
     temperature: float = setting(0.0, "Gumbel noise on the prediction; 0 is argmax", float, low=0, high=10)
     seed: int = setting(0, "seed of that noise", int, low=0, high=2**31 - 1)
+    prefix_cache: str = setting(
+        "off", "block: the prompt's keys and values are computed once per block, which is faster and changes results",
+        str, choices=("off", "block"),
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         for name, allowed in self.allowed().items():

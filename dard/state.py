@@ -35,6 +35,7 @@ class DecodeState:
     `confidence` is c of the previous step (0 where none was computed yet, 1 for fixed positions);
     `reliability` is the value candidates are ordered by (equal to the confidence for the default ordering).
     `memory` belongs to the decoder: what it must remember inside a block (see each decoder's file).
+    `opening` is the state the block began with; nothing: this one.
     """
 
     prompt: tuple[int, ...]
@@ -47,6 +48,7 @@ class DecodeState:
     block: int = 0
     step: int = 0
     memory: Any = None
+    opening: DecodeState | None = None
 
     @property
     def num_blocks(self) -> int:
@@ -67,10 +69,10 @@ class DecodeState:
         return [i for i in self.block_range if not self.fixed[i] and self.states[i] in wanted]
 
     def at_open_block(self) -> DecodeState:
-        """The same state, standing at the first block that still has something to decide."""
+        """The same state, at the beginning of the first block that still has something to decide."""
         open_positions = [i for i, s in enumerate(self.states) if s != UNMASKED]
         block = open_positions[0] // self.block_length if open_positions else self.num_blocks
-        return replace(self, block=block)
+        return replace(self, block=block, opening=None)
 
 
 def split_template(prompt: str) -> list[str]:
@@ -120,15 +122,19 @@ def initial_state(model: Model, prompt: str | Sequence[int], gen_length: int, bl
     ids = encode_prompt(model, prompt)
     if not ids:
         raise InputError("prompt is empty; write some text, or a template with [MASK]s")
+    # A model may frame a text ([CLS] and [SEP], a picture's codes); token ids are taken as they are.
+    prefix, suffix = (
+        list(getattr(model, side, ())) if isinstance(prompt, str) else [] for side in ("prefix", "suffix")
+    )
     if model.mask_id in ids:
-        before, region = [], ids
+        before, region = prefix, ids + suffix
     elif gen_length == 0:
         raise InputError(
             "prompt has no [MASK] left to fill and gen_length is 0; "
             "put at least one [MASK] into the template, or set gen_length to 1 or more"
         )
     else:
-        before, region = ids, [model.mask_id] * gen_length
+        before, region = prefix + ids, [model.mask_id] * gen_length + suffix
     length, shadow = len(before) + len(region), min(block_length or len(region), len(region))
     if length > model.max_length:
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from dard.decoders import DECODERS
-from dard.models import CARDS
+from dard.models.registry import Card, rows
 from dard.settings import Allowed, Settings
 
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -42,8 +42,14 @@ def setting_row(decoder: str, name: str, allowed: Allowed, kind: type[Settings])
 
 
 def models_table() -> str:
-    rows = [[f"`{name}`", *card.words().values(), card.hub or "part of the project"] for name, card in CARDS.items()]
-    return table(["name", "what", "parameters", "memory", "licence", "from"], rows)
+    """Every model known by name, and what else can be named."""
+    headings = ["name", *next(iter(rows().values())).words(), "from"]
+    return table(headings, [model_row(name, card) for name, card in rows().items()])
+
+
+def model_row(name: str, card: Card) -> list[str]:
+    origin = f"[{card.hub}]({card.link})" if card.link else card.origin
+    return [f"`{name}`" if card.hub or card.folder else name, *card.words().values(), origin]
 
 
 TABLES = {"settings": settings_table, "models": models_table}

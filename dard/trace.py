@@ -106,6 +106,7 @@ class Step(Record):
     | why | one sentence per position that changed |
     | ended_by | how the block ended, if it ended here |
     | forward_seconds, other_seconds | wall time of the model call and of everything else |
+    | peak_bytes | the most memory in use until then: of the GPU, or of the process on a CPU; null where unknown |
     """
 
     index: Annotated[int, Field(ge=1, le=MAX_STEPS)]
@@ -132,6 +133,7 @@ class Step(Record):
     ended_by: Annotated[str, Field(max_length=40)] | None = None
     forward_seconds: Seconds = 0.0
     other_seconds: Seconds = 0.0
+    peak_bytes: Annotated[int, Field(ge=0, le=1 << 50)] | None = None
 
     _mask: bytes | None = PrivateAttr(default=None)
     _outside: bytes | None = PrivateAttr(default=None)

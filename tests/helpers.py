@@ -20,4 +20,5 @@ def without_times(trace: dard.Trace) -> dict[str, Any]:
     for step in body["steps"]:
         step.pop("forward_seconds", None)
         step.pop("other_seconds", None)
+        step.pop("peak_bytes", None)
     return body

@@ -13,7 +13,7 @@ import pytest
 import dard
 from dard.attention import contaminated
 from dard.tasks.judge import judge
-from visual.service import gallery
+from visual.service import ASSETS, gallery
 
 CASES = {case["name"]: case for case in gallery()}
 
@@ -64,3 +64,13 @@ def test_a_case_points_into_its_own_decode(name: str, model: Any) -> None:
     trace = dard.decode(model, case["prompt"], case["decoder"], **case["settings"])
     assert 0 <= case.get("step", 0) <= trace.num_steps and 0 <= case["select"] < len(trace.fixed)
     assert 20 < len(case["look"]) <= 240
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_recorded_trace_is_the_case(name: str, model: Any) -> None:
+    case = CASES[name]
+    path = next(p for p in (ASSETS / "gallery").glob("*.json") if f'"{name}"' in p.read_text(encoding="utf-8"))
+    recorded = dard.Trace.load(path.with_suffix(".trace.json.gz"))
+    trace = dard.decode(model, case["prompt"], case["decoder"], **case["settings"])
+    assert (recorded.prompt, recorded.settings, recorded.text) == (trace.prompt, trace.settings, trace.text)
+    assert [(s.tokens, s.states) for s in recorded.steps] == [(s.tokens, s.states) for s in trace.steps]

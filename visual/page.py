@@ -10,6 +10,7 @@ import gradio as gr
 from dard.state import InputError
 from visual.service import Studio
 from visual.tabs.compare import build_compare
+from visual.tabs.lab import build_lab
 from visual.tabs.learn import build_learn
 from visual.tabs.watch import build_watch
 from visual.web import script, style
@@ -26,6 +27,8 @@ def build_page(studio: Studio) -> gr.Blocks:
                 build_watch(studio)
             with gr.Tab("Compare", id="compare"):
                 build_compare(studio)
+            with gr.Tab("Lab", id="lab"):
+                build_lab(studio)
             with gr.Tab("Learn", id="learn"):
                 build_learn(studio)
         build_api(studio)
@@ -48,7 +51,7 @@ def launch_options() -> dict[str, Any]:
 
 
 def build_api(studio: Studio) -> None:
-    """Endpoints for programs, by name: decode, compare, step. Settings are JSON objects."""
+    """Endpoints for programs, by name: decode, compare, step, health. Settings are JSON objects."""
 
     def decode(prompt: str, decoder: str = "dard", model: str = "", settings: dict | None = None) -> dict:
         """Decode a prompt or template to the end. Returns the trace as JSON (see the README for its fields)."""
@@ -70,6 +73,11 @@ def build_api(studio: Studio) -> None:
         with plain_errors():
             return studio.step(prompt, decoder, model or studio.models[0], settings or {}, run)
 
+    def health() -> dict:
+        """What is loaded, on which device, and how much memory it takes."""
+        return studio.health()
+
+    gr.api(health, api_name="health", concurrency_limit=None)
     for endpoint in (decode, compare, step):
         gr.api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=1)
 

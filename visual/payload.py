@@ -21,6 +21,7 @@ Format, version 1. The header's keys have their plain names. A step has these:
 | m | 1 if `z` holds the mask: rows of packed bits, each ^ the row above; rows and columns in packing order |
 | r | base64 of zlib of the reach depth where the mask hides: bytes, otherwise like the mask; absent if all are 0 |
 | say, wn | the step's sentence; key of the header's note about the weights |
+| t | milliseconds of the forward pass and of everything else, megabytes at most in use so far (or null) |
 | e, f | how the block ended; 1 if nothing is left to decide |
 | words | texts of the tokens in `d` (only in a live run; otherwise the header has them) |
 | life | base64 of zlib of JSON {"words", "at": {position: slice}}, for short regions |
@@ -228,6 +229,8 @@ def step_payload(trace: Trace, step: Step, with_words: bool = True, with_life: b
     body |= sections(trace, step)
     if trace.decoder == "dard":
         body["wn"] = weight_note(trace, step)
+    seconds, peak = (step.forward_seconds, step.other_seconds), step.peak_bytes
+    body["t"] = [*(round(1000 * s, 1) for s in seconds), None if peak is None else round(peak / 1e6)]
     if step.ended_by:
         body["e"] = shown(step.ended_by)
     if set(step.states) == {UNMASKED}:

@@ -12,16 +12,21 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import dard
 from dard.decoders import DECODERS, make_settings
 from dard.metrics import measure
-from dard.session import COMPARED, Session, one_pass
+from dard.models.registry import CARDS
+from dard.session import COMPARED, Session
 from dard.state import STATE_NAMES, InputError
 from dard.tasks.judge import judge
 from dard.trace import Trace
+from visual.images import Images
+from visual.passes import LOADED, on_zero_gpu, passes
 from visual.payload import header, life, payload, sentence, shown, step_payload
 
 if TYPE_CHECKING:
@@ -61,9 +66,22 @@ class Run:
     """What one visitor is looking at."""
 
     key: str
+    model: str = ""  # the name under which the page offers it
     lanes: list[Lane] = field(default_factory=list)
+    reference: Trace | None = None  # one token per step, for the table of a comparison
     lock: threading.Lock = field(default_factory=threading.Lock)
     stopping: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Only one computation at a time; whoever comes second is told."""
+        if not self.lock.acquire(blocking=False):
+            raise InputError("this run is being computed already; stop it first")
+        self.stopping.clear()
+        try:
+            yield
+        finally:
+            self.lock.release()
 
     def branches(self) -> list[dict[str, Any]]:
         return [{"id": number, "name": lane.name} for number, lane in enumerate(self.lanes)]
@@ -72,11 +90,11 @@ class Run:
 class Studio:
     """The service behind a page. One instance per server."""
 
-    def __init__(
-        self, models: tuple[str, ...] = ("embedded",), device: str | None = None, dtype: str | None = None
-    ) -> None:
+    def __init__(self, models: tuple[str, ...] = ("embedded",), **loading: Any) -> None:
+        """`loading` goes to `dard.load_model`: device, dtype, device_map, quantise, chat."""
         self.models = models
-        self.device, self.dtype = device, dtype
+        self.loading = loading
+        self._images = Images()
         self._loaded: dict[str, Model] = {}
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()
@@ -90,15 +108,50 @@ class Studio:
             if name not in self._loaded:
                 from dard.models import load_model
 
-                self._loaded[name] = load_model(name, device=self.device, dtype=self.dtype)
+                self._loaded[name] = LOADED[name] = load_model(name, **self.loading)
             return self._loaded[name]
+
+    def waiting(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """What to tell a visitor before a model is loaded for the first time; nothing if it is there already."""
+        name = text(data, "model", 300, self.models[0])
+        if name in self.models and name not in self._loaded:
+            card = CARDS.get(name)
+            size = f" ({card.parameters} parameters, {card.memory})" if card else ""
+            yield {"kind": "waiting", "text": f"Loading {shown(name)}{size}; the first time this takes a while …"}
+
+    def health(self) -> dict[str, Any]:
+        """What is loaded and how it is doing."""
+        from dard.models.memory import memory_report
+
+        return {
+            "version": dard.__version__,
+            "models": {
+                name: asdict(memory_report(self._loaded[name])) if name in self._loaded else "not loaded yet"
+                for name in self.models
+            },
+            "runs": len(self._runs),
+            "borrows_gpu": on_zero_gpu(),
+        }
 
     # What the page asks for.
 
+    def open_image(self, content: bytes) -> dict[str, Any]:
+        """Keep a picture for prompts to come; the answer names it and holds a small copy."""
+        return {"kind": "image", **self._images.keep(content)}
+
+    def recorded(self, data: dict[str, Any]) -> dict[str, Any]:
+        """A gallery case as it was recorded, for a page that does not offer the case's model."""
+        name = text(data, "name", 100)
+        for path in sorted((ASSETS / "gallery").glob("*.json")):
+            if json.loads(path.read_text(encoding="utf-8"))["name"] == name:
+                return self.open_trace(path.with_suffix(".trace.json.gz").read_bytes())
+        raise InputError(f"there is no gallery case {shown(name)!r}")
+
     def start(self, data: dict[str, Any]) -> dict[str, Any]:
         """A new run that has made no step yet."""
-        run = self._new_run()
-        run.lanes.append(Lane("original", self._session(data)))
+        session = self._session(data)
+        run = self._new_run(data)
+        run.lanes.append(Lane("original", session))
         return self._view(run, 0)
 
     def advance(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -108,32 +161,24 @@ class Studio:
         if session is None:
             raise InputError("this trace was opened from a file and has no model behind it; decode its prompt to go on")
         left = whole(data, "steps", 1, 100_000) if "steps" in data else None
-        if not run.lock.acquire(blocking=False):
-            raise InputError("this run is being computed already; stop it first")
-        try:
+        with run.working():
             if session.finished:
                 yield {"kind": "steps", "run": run.key, "branch": number, "steps": [], "finished": True}
-            for entry in session.walk():
-                left = None if left is None else left - 1
+            for _ in passes(run.model, [session], left):
                 yield {
                     "kind": "steps",
                     "run": run.key,
                     "branch": number,
-                    "steps": [step_payload(session.trace, entry)],
+                    "steps": [step_payload(session.trace, session.steps[-1])],
                     "finished": session.finished,
                 }
-                if left == 0:
+                if run.stopping.is_set():
                     break
-        finally:
-            run.lock.release()
 
     def stop(self, data: dict[str, Any]) -> dict[str, Any]:
         """Stop a run after the step it is in."""
         run, _ = self._find(data)
         run.stopping.set()
-        for lane in run.lanes:
-            if lane.session is not None:
-                lane.session.cancel()
         return {"kind": "stopped", "run": run.key}
 
     def compare_lanes(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -143,11 +188,11 @@ class Studio:
             raise InputError(f"lanes must be a list of 1 to {COMPARED_AT_MOST} decoders")
         if not all(isinstance(lane, dict) for lane in lanes):
             raise InputError("each of the lanes must be an object with a decoder and its settings")
-        asked = pick(data, "prompt", "model")
+        asked = pick(data, "prompt", "model", "image")
         sessions = [self._session({**asked, **pick(lane, "decoder", "settings")}) for lane in lanes]
         if len({session.state.tokens for session in sessions}) > 1:
             raise InputError("the decoders' regions differ in length; give all of them the same gen_length")
-        run = self._new_run()
+        run = self._new_run(asked)
         run.lanes = [Lane(name, session) for name, session in zip(lane_names(sessions), sessions, strict=True)]
         return {
             "kind": "lanes",
@@ -159,39 +204,42 @@ class Studio:
         """Go on with all lanes in lock-step by `steps` passes, or to the end; the last answer holds the table."""
         run, _ = self._find(data)
         left = whole(data, "steps", 1, 100_000) if "steps" in data else None
-        if not run.lock.acquire(blocking=False):
-            raise InputError("this run is being computed already; stop it first")
-        run.stopping.clear()
-        try:
-            while not run.stopping.is_set() and left != 0:
-                open_lanes = [
-                    (n, lane) for n, lane in enumerate(run.lanes) if lane.session and not lane.session.finished
-                ]
-                if not open_lanes:
-                    break
-                sessions = [lane.session for _, lane in open_lanes if lane.session]
-                one_pass(sessions)
-                left = None if left is None else left - 1
+        sessions = [lane.session for lane in run.lanes if lane.session is not None]
+        if not sessions:
+            raise InputError("these traces were opened from a file and have no model behind them")
+        with run.working():
+            for made in passes(run.model, sessions, left):
                 yield {
                     "kind": "steps",
                     "run": run.key,
                     "steps": [
-                        {"lane": n, "step": step_payload(session.trace, session.steps[-1])}
-                        for (n, _), session in zip(open_lanes, sessions, strict=True)
+                        {"lane": sessions.index(session), "step": step_payload(session.trace, session.steps[-1])}
+                        for session in made
                     ],
                     "finished": all(session.finished for session in sessions),
                 }
-            finished = all(lane.session is None or lane.session.finished for lane in run.lanes)
+                if run.stopping.is_set():
+                    break
+            finished = all(session.finished for session in sessions)
             yield {"kind": "steps", "run": run.key, "steps": [], "finished": finished, "table": self._table(run)}
-        finally:
-            run.lock.release()
+
+    def _reference(self, run: Run) -> Trace:
+        """One token per step on the same prompt: a lane that does just that, or a decode made for this, once."""
+        if run.reference is None:
+            sessions = [lane.session for lane in run.lanes if lane.session is not None]
+            common = {name: getattr(sessions[0].settings, name) for name in ("gen_length", "block_length")}
+            plain = Session(sessions[0].model, sessions[0].prompt, "standard", record=False, **common)
+            twins = [s for s in sessions if s.finished and (s.decoder, s.settings) == (plain.decoder, plain.settings)]
+            if not twins:
+                for _ in passes(run.model, [plain]):
+                    pass
+            run.reference = (twins or [plain])[0].trace
+        return run.reference
 
     def _table(self, run: Run) -> list[dict[str, Any]]:
-        """What each decoder needed. Results are compared with decoding one token per step, made for this."""
-        first = run.lanes[0].session
-        assert first is not None
-        common = {"gen_length": first.settings.gen_length, "block_length": first.settings.block_length}
-        reference = Session(first.model, first.prompt, "standard", record=False, **common).run()
+        """What each decoder needed; once all have ended, also how they differ from one token per step."""
+        finished = all(lane.trace.finished for lane in run.lanes)
+        reference = self._reference(run) if finished else None
         rows = []
         for lane in run.lanes:
             trace = lane.trace
@@ -238,7 +286,7 @@ class Studio:
         if len(content) > UPLOAD_AT_MOST:
             raise InputError(f"trace file is larger than {UPLOAD_AT_MOST >> 20} MB")
         trace = Trace.from_bytes(content)
-        run = self._new_run()
+        run = self._new_run({})
         run.lanes.append(Lane("from a file", opened=trace))
         return self._view(run, 0)
 
@@ -284,7 +332,9 @@ class Studio:
     def decode(self, prompt: str, decoder: str, model: str, settings: dict[str, Any]) -> Trace:
         """A whole decode."""
         session = self._session({"prompt": prompt, "decoder": decoder, "model": model, "settings": settings})
-        return session.run()
+        for _ in passes(model, [session]):
+            pass
+        return session.trace
 
     def compare(
         self, prompt: str, decoders: list[str], model: str, settings: dict[str, dict[str, Any]]
@@ -294,29 +344,37 @@ class Studio:
             raise InputError(f"decoders must be a list of 1 to {COMPARED_AT_MOST} names of {', '.join(DECODERS)}")
         if not isinstance(settings, dict) or not all(isinstance(own, dict) for own in settings.values()):
             raise InputError("settings must be an object of decoder names, each with an object of settings")
-        return {name: self.decode(prompt, name, model, settings.get(name, {})) for name in decoders}
+        asked = {"prompt": prompt, "model": model}
+        sessions = {
+            name: self._session({**asked, "decoder": name, "settings": settings.get(name, {})}) for name in decoders
+        }
+        for _ in passes(model, list(sessions.values())):
+            pass
+        return {name: session.trace for name, session in sessions.items()}
 
     def step(self, prompt: str, decoder: str, model: str, settings: dict[str, Any], run: str) -> dict[str, Any]:
         """One more step of a run; without a run, the first step of a new one."""
         if run:
             found, number = self._find({"run": run})
         else:
-            found = self._new_run()
-            found.lanes.append(
-                Lane(
-                    "original",
-                    self._session({"prompt": prompt, "decoder": decoder, "model": model, "settings": settings}),
-                )
-            )
-            number = 0
-        session = found.lanes[number].session
-        assert session is not None
-        entry = session.step()
+            asked = {"prompt": prompt, "decoder": decoder, "model": model, "settings": settings}
+            session = self._session(asked)
+            found, number = self._new_run(asked), 0
+            found.lanes.append(Lane("original", session))
+        going = found.lanes[number].session
+        if going is None:
+            raise InputError("this trace was opened from a file and has no model behind it; decode its prompt to go on")
+        if going.finished:
+            going.step()  # says that it is finished, and how to go on
+        with found.working():
+            for _ in passes(found.model, [going], 1):
+                pass
+        entry = going.steps[-1]
         return {
             "run": found.key,
             "step": json.loads(entry.model_dump_json()),
-            "text": session.trace.text,
-            "finished": session.finished,
+            "text": going.trace.text,
+            "finished": going.finished,
         }
 
     # How it is done.
@@ -328,7 +386,10 @@ class Studio:
         if not isinstance(settings, dict) or len(settings) > 40:
             raise InputError("settings must be an object of setting names and values")
         make_settings(decoder, settings)  # refuses names that are no settings before they become arguments
-        session = Session(self.model(text(data, "model", 300, self.models[0])), prompt, decoder, **settings)
+        model = self.model(text(data, "model", 300, self.models[0]))
+        if data.get("image") is not None:
+            model = self._images.show(model, text(data, "image", 100))
+        session = Session(model, prompt, decoder, **settings)
         if len(session.state.tokens) > REGION_AT_MOST:
             raise InputError(
                 f"a region of {len(session.state.tokens)} positions is too long for this page; "
@@ -336,8 +397,8 @@ class Studio:
             )
         return session
 
-    def _new_run(self) -> Run:
-        run = Run(secrets.token_urlsafe(18))
+    def _new_run(self, data: dict[str, Any]) -> Run:
+        run = Run(secrets.token_urlsafe(18), text(data, "model", 300, self.models[0]))
         with self._lock:
             self._runs[run.key] = run
             while len(self._runs) > RUNS_KEPT:
@@ -387,6 +448,7 @@ def page_config(studio: Studio) -> dict[str, Any]:
     """What the page is built from: the settings of every decoder, the models and the gallery."""
     return {
         "models": list(studio.models),
+        "cards": {name: card_words(name) for name in studio.models},
         "decoders": [
             {
                 "name": decoder.name,
@@ -407,6 +469,15 @@ def page_config(studio: Studio) -> dict[str, Any]:
     }
 
 
+def card_words(name: str) -> dict[str, Any]:
+    """What the page says of a model, and whether it takes pictures."""
+    card = CARDS.get(name)
+    if card is None:
+        return {"about": "a folder or hub repository", "images": False}
+    about = f"{card.title}; {card.parameters} parameters, {card.memory}; {card.licence}; {card.origin}"
+    return {"about": about, "images": card.images}
+
+
 def describe_setting(name: str, kind: Any) -> dict[str, Any]:
     allowed = kind.allowed()[name]
     default = next(f.default for f in kind.__dataclass_fields__.values() if f.name == name)
@@ -425,8 +496,9 @@ def describe_setting(name: str, kind: Any) -> dict[str, Any]:
 
 
 def gallery() -> list[dict[str, Any]]:
-    """The cases of assets/gallery, in the order of their file names."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted((ASSETS / "gallery").glob("*.json"))]
+    """The cases of assets/gallery, in the order of their file names. All happen on the embedded model."""
+    paths = sorted((ASSETS / "gallery").glob("*.json"))
+    return [{"model": "embedded", **json.loads(path.read_text(encoding="utf-8"))} for path in paths]
 
 
 def opening(studio: Studio) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 // `mountCompare(root, bridge, config)`; for `bridge` see shell.js, `config` is visual/service.py's page_config().
 
 import { h, put } from './dom.js';
+import { onComparison } from './links.js';
 import { createSettings } from './settings.js';
 import { createAddress, createPopover, createShell } from './shell.js';
 import { createViewer } from './viewer.js';
@@ -44,8 +45,8 @@ export function mountCompare(root, bridge, config) {
     },
   });
   const { ask, prompt } = shell;
-  shell.viewerBox.before(slotRow);
-  shell.viewerBox.after(h('div', { class: 'dv-panel dw-tablebox' }, table));
+  shell.viewerBox.parentNode.before(slotRow);
+  shell.viewerBox.parentNode.after(h('div', { class: 'dv-panel dw-tablebox' }, table));
   const viewer = createViewer(shell.viewerBox, {
     requestStep: () => advance(1),
     requestRun: () => advance(null),
@@ -70,13 +71,22 @@ export function mountCompare(root, bridge, config) {
     const change = createPopover(root, 'Change', settings.element);
     const remove = h('button', { class: 'dw-link', type: 'button', 'aria-label': 'Remove this decoder', onclick: () => { slots.splice(slots.indexOf(slot), 1); drawSlots(); } }, '×');
     const element = h('div', { class: 'dw-slot' }, summary, change.button, remove, change.panel);
-    settings.onChange(() => put(summary, settings.describe()));
+    settings.onChange(() => {
+      put(summary, settings.describe());
+      follow();
+    });
     put(summary, settings.describe());
     const slot = { element, settings, remove };
     return slot;
   }
 
+  /** The first decoder's model is everybody's. */
+  function follow() {
+    shell.picture.follow(slots[0]?.settings.model());
+  }
+
   function drawSlots() {
+    follow();
     for (const slot of slots) slot.remove.hidden = slots.length < 2;
     put(slotRow, slots.map((slot) => slot.element), slots.length < config.limits.compared && h('button', { class: 'dv-chip', type: 'button', onclick: () => { slots.push(makeSlot({ decoder: 'dard' })); drawSlots(); } }, '+ decoder'));
   }
@@ -98,7 +108,7 @@ export function mountCompare(root, bridge, config) {
 
   function begin(then) {
     const lanes = slots.map(({ settings }) => ({ decoder: settings.decoder(), settings: settings.values() }));
-    const what = { prompt: prompt.value, model: slots[0].settings.model(), lanes };
+    const what = { prompt: prompt.value, model: slots[0].settings.model(), lanes, ...shell.picture.request() };
     ask('compare', what, (reply) => {
       run = reply.run;
       finished = false;
@@ -138,8 +148,9 @@ export function mountCompare(root, bridge, config) {
 
   function restore() {
     const link = readLink(new URL(location.href).searchParams.get('compare'));
-    if (!link && config.gallery[0]) prepare(config.gallery[0]);
-    if (!link) return config.gallery[0] && begin();
+    const first = config.gallery.find((item) => config.models.includes(item.model));
+    if (!link && first) prepare(first);
+    if (!link) return first && begin();
     prompt.value = link.prompt;
     slots.splice(0, slots.length, ...link.lanes.slice(0, config.limits.compared).map((lane) => makeSlot({ ...lane, model: link.model })));
     drawSlots();
@@ -149,6 +160,7 @@ export function mountCompare(root, bridge, config) {
 
   drawSlots();
   restore();
+  onComparison(restore);
 }
 
 /** What a link asks for, or null if it is none; everything in it is checked again where it is used. */

@@ -1,7 +1,7 @@
 // The settings panel: one control per setting, built from what the decoders themselves say is allowed.
 // τ_c and τ_u are a linked pair: moving one past the other takes it along.
 
-import { h, put } from './dom.js';
+import { h, put, setText } from './dom.js';
 import { symbol } from './symbols.js';
 
 const PAIRS = [['tau_c', 'tau_u']]; // [lower, upper]
@@ -10,15 +10,17 @@ export function createSettings(config) {
   let decoder = config.decoders[0];
   let values = {}; // name → value, only what differs from the default
   let listener = () => {};
-  const modelPicker = h('select', { 'aria-label': 'Model' }, config.models.map((name) => h('option', { value: name }, name)));
+  const modelPicker = h('select', { 'aria-label': 'Model' }, config.models.map((name) => h('option', { value: name, title: config.cards[name].about }, name)));
+  const about = h('small', { class: 'dw-modelcard' });
   const decoderPicker = h('select', { 'aria-label': 'Decoder' }, config.decoders.map((each) => h('option', { value: each.name }, each.title)));
   const fields = h('div', { class: 'dw-fields' });
   const presets = h('div', { class: 'dw-presets' }, 'Preset ', Object.entries(config.presets).map(([name, preset]) =>
     h('button', { class: 'dv-chip', type: 'button', title: Object.entries(preset).map(([k, v]) => `${k} = ${v}`).join(', '), onclick: () => { values = { ...values, ...preset }; build(); } }, name)));
   const element = h('div', { class: 'dw-form' },
-    h('div', { class: 'dw-pickers' }, h('label', {}, 'Model ', modelPicker), h('label', {}, 'Decoder ', decoderPicker), presets), fields);
+    h('div', { class: 'dw-pickers' }, h('label', {}, 'Model ', modelPicker), about, h('label', {}, 'Decoder ', decoderPicker), presets), fields);
 
-  modelPicker.addEventListener('change', () => listener());
+  modelPicker.addEventListener('change', () => { tellModel(); listener(); });
+  const tellModel = () => setText(about, config.cards[modelPicker.value]?.about || '');
   decoderPicker.addEventListener('change', () => choose(decoderPicker.value));
 
   function choose(name) {
@@ -80,6 +82,7 @@ export function createSettings(config) {
   }
 
   choose(decoder.name);
+  tellModel();
   return {
     element,
     model: () => modelPicker.value,
@@ -90,6 +93,7 @@ export function createSettings(config) {
     onChange: (callback) => { listener = callback; },
     set({ model, decoder: name, settings }) {
       if (model && config.models.includes(model)) modelPicker.value = model;
+      tellModel();
       values = {};
       choose(name);
       for (const each of decoder.settings) {

@@ -6,6 +6,9 @@
 // Both answer {kind: 'error', text} for bad input, and what is on screen stays.
 
 import { h, put, setText } from './dom.js';
+import { save } from './files.js';
+import { createPicture } from './picture.js';
+import { createThemeButton, isDark } from './theme.js';
 
 export function createShell(root, bridge, config, { label, onDecode, onCase, tools = [], aside = [] }) {
   let busy = false;
@@ -20,17 +23,17 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
   const about = h('div', { class: 'dw-about' });
   const aboutPanel = createPopover(root, 'About this case', about, false);
   aboutPanel.button.hidden = true;
-  const theme = h('button', { class: 'dv-btn', type: 'button', onclick: () => setTheme(!isDark()) });
   const viewerBox = h('div', { class: 'dw-viewer' });
+  const picture = createPicture(bridge, config, receive);
 
   root.classList.add('dv', 'dw');
   put(root,
-    h('div', { class: 'dw-tools' }, h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'), tools, theme),
+    h('div', { class: 'dw-tools' }, h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'), picture.tools, tools, createThemeButton()),
     h('form', { class: 'dw-row', novalidate: true, onsubmit: (event) => { event.preventDefault(); onDecode(); } }, prompt, aside,
       h('button', { class: 'dv-btn dv-primary', type: 'submit' }, label)),
     h('div', { class: 'dw-row dw-meta' },
       h('div', { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' }, h('span', { class: 'dw-try' }, 'Try'), chips), aboutPanel.button, aboutPanel.panel, alertBox),
-    look, viewerBox);
+    look, h('div', { class: 'dw-stage' }, picture.box, viewerBox));
 
   function say(message) {
     alertBox.hidden = !message;
@@ -38,7 +41,8 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
   }
 
   function receive(reply, onReply) {
-    if (!reply || reply.kind === 'error') say(reply ? reply.text : 'The server did not answer; try again.');
+    if (reply?.kind === 'waiting') viewer?.setBusy(reply.text);
+    else if (!reply || reply.kind === 'error') say(reply ? reply.text : 'The server did not answer; try again.');
     else onReply(reply);
   }
 
@@ -80,30 +84,10 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
     viewer.setBusy('Making the file …');
     const reply = await bridge.call('export', { ...request, theme: isDark() ? 'dark' : 'light' });
     viewer.setBusy(null);
-    receive(reply, ({ name, media, data }) => {
-      const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
-      const url = URL.createObjectURL(new Blob([bytes], { type: media }));
-      h('a', { href: url, download: name }).click();
-      setTimeout(() => URL.revokeObjectURL(url), 10000);
-    });
+    receive(reply, save);
   }
 
-  function isDark() { return document.body.classList.contains('dark'); }
-
-  function setTheme(dark) {
-    document.body.classList.toggle('dark', dark);
-    try { localStorage.setItem('dard-theme', dark ? 'dark' : 'light'); } catch { /* private window */ }
-  }
-
-  // Other tabs switch the theme too: the button follows what the page is.
-  const follow = () => setText(theme, isDark() ? 'Light' : 'Dark');
-  new MutationObserver(follow).observe(document.body, { attributes: true, attributeFilter: ['class'] });
-  let stored = null;
-  try { stored = localStorage.getItem('dard-theme'); } catch { /* private window */ }
-  if (stored) setTheme(stored === 'dark');
-  follow();
-
-  return { prompt, viewerBox, say, receive, ask, showCase, download, setViewer: (made) => { viewer = made; } };
+  return { prompt, viewerBox, picture, say, receive, ask, showCase, download, setViewer: (made) => { viewer = made; } };
 }
 
 /**

@@ -2,7 +2,9 @@
 // opens the tab it belongs to. A tab that is not looked at costs nothing: it is built when it is first seen.
 
 import { mountCompare } from './compare.js';
+import { mountLab } from './lab.js';
 import { mountLearn } from './learn.js';
+import { showTab } from './links.js';
 import { mountWatch } from './watch.js';
 
 const LINKS = { compare: 'Compare', lesson: 'Learn' };
@@ -11,7 +13,7 @@ function mountFirst(root, bridge, config) {
   mountWatch(root, bridge, config);
   const { searchParams } = new URL(location.href);
   const linked = Object.keys(LINKS).find((name) => searchParams.has(name));
-  if (linked) [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.trim() === LINKS[linked])?.click();
+  if (linked) showTab(LINKS[linked]);
 }
 
 const whenSeen = (mount) => (root, bridge, config) => {
@@ -23,4 +25,4 @@ const whenSeen = (mount) => (root, bridge, config) => {
   observer.observe(root);
 };
 
-export const tabs = { mountCompare: whenSeen(mountCompare), mountLearn: whenSeen(mountLearn), mountWatch: mountFirst };
+export const tabs = { mountCompare: whenSeen(mountCompare), mountLab: whenSeen(mountLab), mountLearn: whenSeen(mountLearn), mountWatch: mountFirst };

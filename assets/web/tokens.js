@@ -146,6 +146,13 @@ export class Tokens {
   }
 }
 
+/** What a step took: time, and the most memory in use until then. */
+function cost(took) {
+  if (!took || !took[0]) return null;
+  const time = `${(took[0] + took[1]).toFixed(took[0] < 10 ? 1 : 0)} ms`;
+  return took[2] == null ? time : `${time}, at most ${(took[2] / 1000).toFixed(1)} GB`;
+}
+
 function counts(lane, frame) {
   const count = [0, 0, 0];
   for (const i of lane.free) count[frame.states[i]]++;
@@ -159,5 +166,6 @@ function counts(lane, frame) {
     head.states.includes('C') && `${count[1]} candidate`,
     `${count[2]} unmasked`,
     given && `${given} given`,
+    cost(frame.took),
   ].filter(Boolean).join(' · ');
 }

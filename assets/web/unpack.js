@@ -157,6 +157,7 @@ export class Lane {
       say: step.say,
       note: step.wn,
       ended: step.e,
+      took: step.t,
       finished: !!step.f,
       reach: step.r || null,
       mask: null,

@@ -3,6 +3,7 @@
 // `mountWatch(root, bridge, config)`; for `bridge` see shell.js, `config` is visual/service.py's page_config().
 
 import { h, put } from './dom.js';
+import { readFile } from './files.js';
 import { createSettings } from './settings.js';
 import { createAddress, createPopover, createShell } from './shell.js';
 import { createViewer } from './viewer.js';
@@ -53,7 +54,7 @@ export function mountWatch(root, bridge, config) {
   function where() { return { run: run.key, branch: run.branch }; }
 
   function request() {
-    return { prompt: prompt.value, model: settings.model(), decoder: settings.decoder(), settings: settings.values() };
+    return { prompt: prompt.value, model: settings.model(), decoder: settings.decoder(), settings: settings.values(), ...shell.picture.request() };
   }
 
   function start(what, then) {
@@ -93,6 +94,7 @@ export function mountWatch(root, bridge, config) {
   }
 
   function openCase(item) {
+    if (!config.models.includes(item.model)) return replayCase(item);
     prompt.value = item.prompt;
     settings.set({ model: item.model, decoder: item.decoder, settings: item.settings });
     start(request(), () => {
@@ -102,17 +104,22 @@ export function mountWatch(root, bridge, config) {
     });
   }
 
+  /** A case whose model this page does not offer: its recorded trace. */
+  async function replayCase(item) {
+    receive(await bridge.call('recorded', { name: item.name }), (reply) => {
+      asked = null;
+      say(null);
+      prompt.value = item.prompt;
+      show(reply, { step: item.step ?? 0, position: item.select ?? -1 });
+      shell.showCase(item);
+    });
+  }
+
   async function openFile(chosen) {
     file.value = '';
     if (!chosen) return;
     if (chosen.size > config.limits.upload) return say(`That file is larger than ${config.limits.upload >> 20} MB.`);
-    const data = await new Promise((resolve) => {
-      const reader = new FileReader();
-      reader.onload = () => resolve(String(reader.result).split(',')[1] || '');
-      reader.onerror = () => resolve('');
-      reader.readAsDataURL(chosen);
-    });
-    receive(await bridge.call('open_trace', { data }), (reply) => { asked = null; say(null); shell.showCase(null); show(reply, { step: 0 }); });
+    receive(await bridge.call('open_trace', { data: await readFile(chosen) }), (reply) => { asked = null; say(null); shell.showCase(null); show(reply, { step: 0 }); });
   }
 
   // Links: the address holds what was asked and where one looks.
@@ -129,6 +136,7 @@ export function mountWatch(root, bridge, config) {
     const first = config.gallery[0];
     if (!parameters.has('prompt')) {
       if (!first) return;
+      if (!config.models.includes(first.model)) return replayCase(first);
       prompt.value = first.prompt;
       settings.set({ decoder: first.decoder, settings: first.settings });
       if (!config.opening) return start(request(), () => viewer.select(first.select ?? 0));
@@ -150,7 +158,11 @@ export function mountWatch(root, bridge, config) {
     start(wanted, () => (ran ? advance(ran, back) : back()));
   }
 
-  settings.onChange(() => put(summary, settings.describe()));
-  put(summary, settings.describe());
+  const describe = () => {
+    put(summary, settings.describe());
+    shell.picture.follow(settings.model());
+  };
+  settings.onChange(describe);
+  describe();
   restore();
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dard.decoders.base import Decision, Decoder, finish_step, step
+from dard.decoders.base import Decision, Decoder, ask, finish_step, step
 from dard.decoders.dard import Dard
 from dard.decoders.entropy_bound import EntropyBound
 from dard.decoders.saber import Saber
@@ -14,7 +14,7 @@ from dard.decoders.wino import Wino
 from dard.settings import Settings
 from dard.state import InputError
 
-__all__ = ["DECODERS", "Decision", "Decoder", "finish_step", "get_decoder", "make_settings", "step"]
+__all__ = ["DECODERS", "Decision", "Decoder", "ask", "finish_step", "get_decoder", "make_settings", "step"]
 
 DECODERS: dict[str, Decoder] = {
     decoder.name: decoder for decoder in (Dard(), Wino(), Saber(), Standard(), Threshold(), EntropyBound())

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor
 
 from dard.decoders.predict import Prediction, predict
-from dard.models.base import Model, Question
+from dard.models.base import Frozen, Model, Question, answer
+from dard.models.memory import peak_bytes
 from dard.settings import Settings
 from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
 from dard.trace import TOP_K, Step, Top, pack
@@ -84,14 +85,23 @@ class Decoder(ABC):
         return not state.free(MASKED + CANDIDATE)
 
 
+def ask(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) -> Question:
+    """What a step asks. With a prefix cache the prompt stays as it was in the first step of the block."""
+    question = decoder.ask(model, settings, state)
+    if settings.prefix_cache == "off" or not state.prompt:
+        return question
+    opening = ask(decoder, model, settings, state.opening) if state.opening else None
+    return replace(question, frozen=Frozen(len(state.prompt), opening))
+
+
 def step(
     decoder: Decoder, model: Model, settings: Settings, state: DecodeState, record: bool = True
 ) -> tuple[Step, DecodeState]:
     """One forward pass and one state update: the record of it, and the next state."""
     began = time.perf_counter()
-    question = decoder.ask(model, settings, state)
+    question = ask(decoder, model, settings, state)
     asked = time.perf_counter()
-    logits = model.logits(question.ids, question.positions, question.mask, question.rows)
+    logits = answer(model, question)
     forward = time.perf_counter() - asked
     result = finish_step(decoder, model, settings, state, logits, forward, record)
     result[0].__dict__["other_seconds"] = round(time.perf_counter() - began - forward, 6)
@@ -119,6 +129,7 @@ def finish_step(
         moved = replace(moved, memory=decoder.begin_block(settings, moved))
     entry = make_step(state, after, decision, ended_by, model, record)
     entry.__dict__["forward_seconds"] = round(forward_seconds, 6)
+    entry.__dict__["peak_bytes"] = peak_bytes(model.device)
     entry.__dict__["other_seconds"] = round(time.perf_counter() - began, 6)
     return entry, moved
 
@@ -143,6 +154,7 @@ def apply(state: DecodeState, decision: Decision) -> DecodeState:
         reliability=tuple(reliability),
         step=state.step + 1,
         memory=decision.memory,
+        opening=state.opening or state,
     )
 
 
@@ -182,6 +194,7 @@ def make_step(
         why={},
         ended_by=ended_by,
         forward_seconds=0.0,
+        peak_bytes=None,
         other_seconds=0.0,
         decided=moves["decided"],
         promoted=moves["promoted"],

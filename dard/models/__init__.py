@@ -5,44 +5,71 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from dard.models.base import Model, Question, answer_all
-from dard.models.registry import CARDS, Card
+from dard.models.registry import CARDS, Card, find_card, register
 from dard.state import InputError
 
-__all__ = ["CARDS", "Card", "Model", "Question", "answer_all", "load_model"]
+if TYPE_CHECKING:
+    from dard.models.images import ImageSource
+
+__all__ = ["CARDS", "Card", "Model", "Question", "answer_all", "load_model", "register", "takes_images", "with_image"]
 
 HUB_ID = re.compile(r"^[\w.-]{1,96}/[\w.-]{1,96}$")
 
 
-def load_model(name: str | Path, *, device: str | None = None, dtype: str | None = None) -> Model:
+def load_model(
+    name: str | Path,
+    *,
+    device: str | None = None,
+    dtype: str | None = None,
+    device_map: str | dict[str, Any] | None = None,
+    quantise: int | None = None,
+    chat: bool | None = None,
+    image_encoder: str | Path | None = None,
+) -> Model:
     """Load a model of the registry, a local checkpoint folder, or a hub id such as "owner/name".
+
+    `device` and `dtype` default to float32 on the CPU, bfloat16 on the first GPU; `device_map` ("auto") spreads a
+    model over several devices and `quantise` (4 or 8) stores weights in that many bits. `chat` False takes a prompt
+    as it stands where the model would put it into a conversation; a template never is. `image_encoder` is the folder
+    or hub id of the image encoder, for models that take images.
 
     Nothing from a checkpoint is executed. Raises `InputError` (a `ValueError`) for anything that cannot be loaded.
     """
-    from dard.models.checkpoint import load_folder
-
     text = str(name)
-    card = CARDS.get(text)
-    if card is not None and card.folder is not None:
-        return load_folder(card.folder, name=text, device=device, dtype=dtype)
-    if card is None and os.path.isdir(text):  # False for names no file system takes
-        return load_folder(Path(text), device=device, dtype=dtype)
-    if card is None and not HUB_ID.match(text):
+    card = find_card(text)
+    if card is not None and card.load is not None:
+        return card.load()
+    if card is None and not os.path.isdir(text) and not HUB_ID.match(text):  # isdir is False for impossible names
         raise InputError(
             f"unknown model {text[:100]!r}; allowed are {', '.join(CARDS)}, a folder with a checkpoint, "
             "or a hub id of the form owner/name"
         )
-    return load_folder(download(card.hub if card and card.hub else text), name=text, device=device, dtype=dtype)
+    from dard.models.asked import Asked
+    from dard.models.families import load_folder
+    from dard.models.hub import download
+    from dard.models.placement import read_placement
+
+    placement = read_placement(device, dtype, device_map, quantise)
+    encoder = None if image_encoder is None else str(image_encoder)
+    if card is None:
+        folder = Path(text) if os.path.isdir(text) else None
+        shown = folder.name if folder else text
+        return load_folder(folder or download(text), Asked(placement, shown, chat, image_encoder=encoder))
+    asked = Asked(placement, text, card.chat if chat is None else chat, card.defaults, encoder)
+    return load_folder(card.folder or download(card.hub or text), asked)
 
 
-def download(hub: str) -> Path:
-    """The local folder of a hub repository, fetched if it is not there yet."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+def takes_images(model: Model) -> bool:
+    """Whether `with_image` can show this model a picture."""
+    return hasattr(model, "with_image")
 
-    try:
-        return Path(snapshot_download(hub, allow_patterns=["*.json", "*.safetensors", "*.model", "*.txt", "*.jinja"]))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"model {hub!r} could not be fetched from the hub: {first[:200]}") from None
+
+def with_image(model: Model, image: ImageSource) -> Model:
+    """The same model with a picture before every prompt: a file's bytes, a path, or a Pillow image."""
+    if not takes_images(model):
+        able = ", ".join(name for name, card in CARDS.items() if card.images)
+        raise InputError(f"model {model.name!r} takes no image; {able} does")
+    return model.with_image(image)  # type: ignore[attr-defined]

@@ -1,24 +1,33 @@
-"""Drives a transformers decoder backbone (Llama, Qwen2, Qwen3, …) bidirectionally.
+"""Drives a transformers network bidirectionally: an explicit boolean mask and explicit positions in place of its own.
 
-The causal mask is replaced by an explicit 4-D boolean mask and explicit position ids, and the LM head runs on the
-requested rows only. Nothing here knows about a particular checkpoint; `checkpoint.py` reads those.
+The LM head runs on the requested rows only. A chat model puts a prompt into a conversation of one turn; pieces of a
+template stay bare. Nothing here knows about a particular checkpoint: the adapters read those.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
+from typing_extensions import Self
 
+from dard.models.asked import Asked
 from dard.models.base import Question
+from dard.models.checkpoint import end_token, mask_token
+from dard.models.prefix import PrefixCache
 from dard.state import InputError
+
+TURN_ENDS = ("<|eot_id|>", "<|im_end|>")  # a chat model closes its turn with one of these, then pads with end tokens
 
 
 class BackboneModel:
     """A `PreTrainedModel` with an LM head and its tokenizer, as a `Model`."""
+
+    forward_arguments: Mapping[str, Any] = {"use_cache": False}
 
     def __init__(
         self,
@@ -29,7 +38,8 @@ class BackboneModel:
         eos_id: int | None,
         name: str,
         max_length: int,
-        defaults: dict[str, Any] | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        chat: bool = False,
     ) -> None:
         self.network = network.eval()
         self.tokenizer = tokenizer
@@ -41,7 +51,26 @@ class BackboneModel:
         self.vocab_size = int(network.config.vocab_size)
         self.num_layers = int(network.config.num_hidden_layers)
         self.max_length = max_length
-        self.defaults = defaults or {}
+        self.defaults = dict(defaults or {})
+        self.chat = chat
+        self.prefixes = PrefixCache()
+        known = tokenizer.get_vocab() if chat else {}
+        self.end_ids = tuple(known[word] for word in TURN_ENDS if word in known)
+
+    @classmethod
+    def of(
+        cls, folder: Path, config: dict[str, Any], network: Any, tokenizer: Any, asked: Asked, **changes: Any
+    ) -> Self:
+        """The model of a checkpoint, with what its files say about it unless `changes` say otherwise."""
+        values = {
+            "mask_id": mask_token(folder, config, tokenizer),
+            "eos_id": end_token(config, tokenizer),
+            "name": asked.name,
+            "max_length": int(network.config.max_position_embeddings),
+            "defaults": asked.defaults,
+            "chat": asked.wants_chat(tokenizer),
+        }
+        return cls(network, tokenizer, **values | changes)
 
     @property
     def device(self) -> torch.device:
@@ -70,17 +99,32 @@ class BackboneModel:
             input_ids=ids.to(self.device),
             attention_mask=mask.to(self.device),
             position_ids=positions.to(self.device),
-            use_cache=False,
+            **self.forward_arguments,
         ).last_hidden_state
         return [self.head(hidden[number, q.rows.to(hidden.device)]).float() for number, q in enumerate(questions)]
 
+    @torch.no_grad()
+    def logits_frozen(self, question: Question) -> Tensor:
+        """The logits of a question whose prefix is frozen: in all passes but its opening the prefix costs nothing."""
+        return self.head(self.prefixes.hidden(self.body, question)).float()
+
     def encode(self, prompt: str) -> list[int]:
-        """Token ids of a text. A word the vocabulary cannot spell is refused, with the closest words it knows."""
-        coded = self.tokenizer(prompt, add_special_tokens=False, return_offsets_mapping=True)
+        """Token ids of a prompt; a chat model puts it into a conversation that waits for the answer."""
+        if not self.chat:
+            return self.encode_piece(prompt)
+        turn = [{"role": "user", "content": prompt}]
+        wrapped = self.tokenizer.apply_chat_template(
+            turn, tokenize=False, add_generation_prompt=True, enable_thinking=False
+        )
+        return self.encode_piece(wrapped)
+
+    def encode_piece(self, text: str) -> list[int]:
+        """Token ids of a bare text. A word the vocabulary cannot spell is refused, with the closest words it knows."""
+        coded = self.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
         unknown = self.tokenizer.unk_token_id
         if unknown is not None and unknown in coded["input_ids"]:
             spans = zip(coded["input_ids"], coded["offset_mapping"], strict=True)
-            missing = list(dict.fromkeys(prompt[a:b] for token, (a, b) in spans if token == unknown))
+            missing = list(dict.fromkeys(text[a:b] for token, (a, b) in spans if token == unknown))
             raise InputError(self._unknown_words(missing))
         return list(coded["input_ids"])
 

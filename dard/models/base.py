@@ -23,11 +23,29 @@ class Question:
     positions: Tensor
     mask: Tensor
     rows: Tensor
+    frozen: Frozen | None = None
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """The first `length` keys and values of a question shall be those of an earlier one, the `opening` of its block.
+
+    Without an opening the question is the opening itself. No row to be read lies among the frozen ones.
+    """
+
+    length: int
+    opening: Question | None = None
 
 
 @runtime_checkable
 class Model(Protocol):
-    """What a decoder needs. `num_layers` bounds the reach of a token, `max_length` prompt and region together."""
+    """What a decoder needs. `num_layers` bounds the reach of a token, `max_length` prompt and region together.
+
+    A model may also have `logits_batch(questions)`; `logits_frozen(question)`, if it can keep keys and values;
+    `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and `suffix`, token ids
+    before every prompt and at the end of every region; `end_ids`, further tokens that end a text; `defaults`, settings;
+    `chat`, whether `encode` wraps; and `with_image(image)`.
+    """
 
     name: str
     mask_id: int
@@ -50,9 +68,20 @@ class Model(Protocol):
     def token_text(self, token: int) -> str: ...
 
 
+def answer(model: Model, question: Question) -> Tensor:
+    """The logits of one question. A model that keeps no keys and values computes a frozen prefix anew, as it now is."""
+    from_frozen = getattr(model, "logits_frozen", None)
+    if question.frozen is not None and from_frozen is not None:
+        return from_frozen(question)
+    return model.logits(question.ids, question.positions, question.mask, question.rows)
+
+
 def answer_all(model: Model, questions: Sequence[Question]) -> list[Tensor]:
-    """The logits of several independent questions, in one forward pass where the model can do that."""
+    """The logits of several independent questions, in one forward pass where the model can do that.
+
+    Frozen prefixes are of different lengths and rarely shared: with one among them, the questions go one by one.
+    """
     together = getattr(model, "logits_batch", None)
-    if together is not None and len(questions) > 1:
+    if together is not None and len(questions) > 1 and all(q.frozen is None for q in questions):
         return together(questions)
-    return [model.logits(q.ids, q.positions, q.mask, q.rows) for q in questions]
+    return [answer(model, question) for question in questions]

@@ -1,144 +1,131 @@
-"""Reads a checkpoint folder in Llama's or in LLaDA's on-disk format, without running any code from it.
+"""Reads what all checkpoint folders have in common: config, weights, tokenizer. No code from a folder is ever run.
 
-LLaDA is a Llama with other names: its config keys and weight names are translated, then transformers loads it.
-A checkpoint that lacks a weight is refused; transformers alone would go on with random numbers.
+A checkpoint that lacks a weight is refused; transformers alone would go on with random numbers. Which class a folder
+belongs to is the adapters' business.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoTokenizer,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-)
+from safetensors import SafetensorError, safe_open
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
 
-from dard.models.backbone import BackboneModel
+from dard.models.memory import check_room, memory_guard
+from dard.models.placement import Placement
 from dard.state import InputError
 
-# transformers substitutes \1 only, so every pattern has at most one group.
-LLADA_NAMES = {
-    r"^model\.transformer\.wte\.": "model.embed_tokens.",
-    r"^model\.transformer\.ln_f\.": "model.norm.",
-    r"^model\.transformer\.ff_out\.": "lm_head.",
-    r"^model\.transformer\.blocks\.(\d+)\.q_proj\.": r"model.layers.\1.self_attn.q_proj.",
-    r"^model\.transformer\.blocks\.(\d+)\.k_proj\.": r"model.layers.\1.self_attn.k_proj.",
-    r"^model\.transformer\.blocks\.(\d+)\.v_proj\.": r"model.layers.\1.self_attn.v_proj.",
-    r"^model\.transformer\.blocks\.(\d+)\.attn_out\.": r"model.layers.\1.self_attn.o_proj.",
-    r"^model\.transformer\.blocks\.(\d+)\.ff_proj\.": r"model.layers.\1.mlp.gate_proj.",
-    r"^model\.transformer\.blocks\.(\d+)\.up_proj\.": r"model.layers.\1.mlp.up_proj.",
-    r"^model\.transformer\.blocks\.(\d+)\.ff_out\.": r"model.layers.\1.mlp.down_proj.",
-    r"^model\.transformer\.blocks\.(\d+)\.attn_norm\.": r"model.layers.\1.input_layernorm.",
-    r"^model\.transformer\.blocks\.(\d+)\.ff_norm\.": r"model.layers.\1.post_attention_layernorm.",
-}
+NOT_OURS = ("temperature", "seed", "steps")  # settings of other samplers, though they bear names of ours
 
 
-def is_llada(config: dict[str, Any]) -> bool:
-    return {"d_model", "n_layers", "mlp_hidden_size"} <= config.keys()
-
-
-def llada_config(config: dict[str, Any]) -> LlamaConfig:
-    """LLaDA's config in Llama's words."""
+def read_json(folder: Path, file: str) -> dict[str, Any]:
+    """An object from a JSON file of the folder."""
     try:
-        return LlamaConfig(
-            hidden_size=config["d_model"],
-            num_hidden_layers=config["n_layers"],
-            num_attention_heads=config["n_heads"],
-            num_key_value_heads=config.get("n_kv_heads") or config["n_heads"],
-            intermediate_size=config["mlp_hidden_size"],
-            vocab_size=config.get("embedding_size") or config["vocab_size"],
-            max_position_embeddings=config.get("max_sequence_length", 4096),
-            rope_parameters={"rope_type": "default", "rope_theta": float(config.get("rope_theta", 500000.0))},
-            rms_norm_eps=config.get("rms_norm_eps", 1e-5),
-            tie_word_embeddings=bool(config.get("weight_tying", False)),
-            attention_bias=bool(config.get("include_qkv_bias", False)),
-            pad_token_id=config.get("pad_token_id"),
-            bos_token_id=None,
-            eos_token_id=config.get("eos_token_id"),
-        )
-    except KeyError as missing:
-        raise InputError(f"config.json of this LLaDA checkpoint has no {missing.args[0]!r}") from None
-
-
-def load_folder(
-    folder: Path, *, name: str | None = None, device: str | None = None, dtype: str | None = None
-) -> BackboneModel:
-    """The model in a folder. `dtype` and `device` default to float32 on the CPU, bfloat16 on the first GPU."""
-    try:
-        config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+        value = json.loads((folder / file).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise InputError(f"model folder {folder.name!r} has no readable config.json ({error})") from None
-    if not isinstance(config, dict):
-        raise InputError(f"config.json of model folder {folder.name!r} is not an object")
+        raise InputError(f"model folder {folder.name!r} has no readable {file} ({error})") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{file} of model folder {folder.name!r} is not an object")
+    return value
+
+
+def read_settings(folder: Path) -> dict[str, Any]:
+    """Decoder settings a checkpoint brings along in generation_config.json."""
+    if not (folder / "generation_config.json").exists():
+        return {}
+    found = read_json(folder, "generation_config.json")
+    return {name: value for name, value in found.items() if name not in NOT_OURS}
+
+
+def as_config(family: Any, config: dict[str, Any]) -> Any:
+    """The config as an object of a transformers class, whatever model type it names itself."""
+    return family.from_dict({name: value for name, value in config.items() if name != "model_type"})
+
+
+def weight_files(folder: Path) -> list[Path]:
+    if (folder / "model.safetensors.index.json").exists():
+        where = read_json(folder, "model.safetensors.index.json").get("weight_map")
+        return [folder / str(name) for name in sorted(set(where.values()))] if isinstance(where, dict) else []
+    return [folder / "model.safetensors"]
+
+
+def count_weights(folder: Path) -> int:
+    """How many numbers the weight files hold, read from their headers; 0 if they cannot be read."""
+    total = 0
     try:
-        target = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-    except RuntimeError:
-        raise InputError(f"device = {device!r} is not allowed; write cpu, cuda or cuda:N") from None
-    precision = getattr(torch, dtype, None) if dtype else (torch.float32 if target.type == "cpu" else torch.bfloat16)
-    if not isinstance(precision, torch.dtype):
-        raise InputError(f"dtype = {dtype!r} is not allowed; write float32, bfloat16 or float16")
-    options: dict[str, Any] = {}
-    family: Any = AutoModelForCausalLM
-    if is_llada(config):
-        options = {"config": llada_config(config), "key_mapping": LLADA_NAMES}
-        family = LlamaForCausalLM
+        for file in weight_files(folder):
+            with safe_open(file, "pt") as opened:
+                total += sum(math.prod(opened.get_slice(name).get_shape()) for name in opened.keys())  # noqa: SIM118
+    except (OSError, SafetensorError):
+        return 0
+    return total
+
+
+def load_network(
+    folder: Path, family: Any, config: Any, placement: Placement, names: Mapping[str, str] | None = None
+) -> Any:
+    """The network of a folder as an instance of the transformers class `family`, placed and complete.
+
+    `names` translates weight names: regular expressions to replacements, with one group at most, as transformers
+    substitutes \\1 only.
+    """
+    if placement.device_map is None:  # a device map may put what does not fit elsewhere
+        check_room(folder.name, placement.bytes_for(count_weights(folder)), placement.device)
     transformers_logging.disable_progress_bar()  # a second bar in the middle of ours
     transformers_logging.set_verbosity_error()  # it warns of every model type it has no code for, LLaDA's included
-    try:
-        if not options:
-            options = {"config": AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)}
+    with memory_guard(f"model {folder.name!r}", placement.device):
         network, info = family.from_pretrained(
             folder,
-            **options,
-            dtype=precision,
+            config=config,
+            **({"key_mapping": dict(names)} if names else {}),
+            **placement.arguments(),
             attn_implementation="sdpa",
             local_files_only=True,
             use_safetensors=True,
             output_loading_info=True,
         )
-    except (OSError, RuntimeError, ValueError, SafetensorError) as error:
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"model folder {folder.name!r} could not be loaded: {first[:300]}") from None
+        network = network.to(placement.device) if placement.moves else network
     wrong = sorted(info["missing_keys"]) + sorted(str(key) for key in info["mismatched_keys"])
     if wrong:
         raise InputError(
             f"model folder {folder.name!r} lacks {len(wrong)} weights or has them in another shape, "
             f"the first being {wrong[0]}"
         )
-    tokenizer = load_tokenizer(folder)
-    mask_id = config.get("mask_token_id", tokenizer.mask_token_id)
-    if mask_id is None:
-        raise InputError(f"model folder {folder.name!r} names no mask token (mask_token_id in config.json)")
-    eos_id = config.get("eos_token_id", tokenizer.eos_token_id)
-    defaults = folder / "generation_config.json"
-    return BackboneModel(
-        network.to(target),
-        tokenizer,
-        mask_id=int(mask_id),
-        eos_id=eos_id[0] if isinstance(eos_id, list) else eos_id,
-        name=name or folder.name,
-        max_length=int(network.config.max_position_embeddings),
-        defaults=json.loads(defaults.read_text(encoding="utf-8")) if defaults.exists() else {},
-    )
+    return network
 
 
-def load_tokenizer(folder: Path) -> Any:
+def load_tokenizer(folder: Path, family: Any = AutoTokenizer) -> Any:
     """The folder's tokenizer; a bare tokenizer.json is enough."""
     try:
         if (folder / "tokenizer_config.json").exists():
-            return AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            return family.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         if (folder / "tokenizer.json").exists():
             return PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
     except Exception as error:  # the tokenizers library raises bare Exceptions
-        first = (str(error).splitlines() or [type(error).__name__])[0]
-        raise InputError(f"the tokenizer of model folder {folder.name!r} is broken: {first[:300]}") from None
+        raise InputError(f"the tokenizer of model folder {folder.name!r} is broken: {first_line(error)}") from None
     raise InputError(f"model folder {folder.name!r} has no tokenizer.json")
+
+
+def mask_token(folder: Path, config: dict[str, Any], tokenizer: Any) -> int:
+    """The id of the mask token, from the config or the tokenizer."""
+    named = config.get("mask_token_id")
+    found = tokenizer.mask_token_id if named is None else named
+    if found is None:
+        raise InputError(f"model folder {folder.name!r} names no mask token (mask_token_id in config.json)")
+    return int(found)
+
+
+def end_token(config: dict[str, Any], tokenizer: Any) -> int | None:
+    """The id of the end-of-text token; the first one if there are several."""
+    named = config.get("eos_token_id")
+    found = tokenizer.eos_token_id if named is None else named
+    return found[0] if isinstance(found, list) else found
+
+
+def first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

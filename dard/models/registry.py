@@ -1,33 +1,35 @@
-"""The models known by name. A card says what a model is and where it comes from; loading is elsewhere."""
+"""The models known by name. Loading is elsewhere.
+
+`register` adds a model of your own, which then goes by its name wherever a model can be named.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from dard.models.base import Model
+from dard.models.card import Card
+from dard.state import InputError
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
+LONG = {"gen_length": 256, "block_length": 128}  # the paper's
+SHORT = {"gen_length": 32, "block_length": 32}
 
 
-@dataclass(frozen=True)
-class Card:
-    """One line of the model table. `folder` for a model that is part of the project, `hub` for one to be fetched."""
+def brought_along(folder: Path) -> dict[str, Any]:
+    """The settings a trained model of the project was saved with; none while there is no such model."""
+    try:
+        return dict(json.loads((folder / "generation_config.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
 
-    title: str
-    parameters: str
-    memory: str
-    licence: str
-    folder: Path | None = None
-    hub: str | None = None
 
-    def words(self) -> dict[str, str]:
-        """The descriptive columns of the table."""
-        return {
-            "what": self.title,
-            "parameters": self.parameters,
-            "memory": self.memory,
-            "licence": self.licence,
-        }
-
+LLADA = {"tau_c": 0.6, "tau_u": 0.8, **LONG}  # the paper's thresholds
+MMADA = {"tau_c": 0.4, "tau_u": 0.9, **LONG}
+EIGHT_B = "17 GB in bfloat16, 6 GB in 4 bits"
 
 CARDS: dict[str, Card] = {
     "embedded": Card(
@@ -36,10 +38,93 @@ CARDS: dict[str, Card] = {
         memory="below 1 GB, no GPU",
         licence="Apache-2.0",
         folder=ASSETS / "model",
+        defaults={"tau_c": 0.6, "tau_u": 0.8, **brought_along(ASSETS / "model")},
     ),
     "llada-8b-instruct": Card(
-        "LLaDA instruction model", "8 B", "17 GB in bfloat16", "MIT", hub="GSAI-ML/LLaDA-8B-Instruct"
+        "LLaDA instruction model", "8 B", EIGHT_B, "MIT", hub="GSAI-ML/LLaDA-8B-Instruct", defaults=LLADA, chat=True
     ),
-    "llada-8b-base": Card("LLaDA base model", "8 B", "17 GB in bfloat16", "MIT", hub="GSAI-ML/LLaDA-8B-Base"),
-    "llada-1.5": Card("LLaDA after preference tuning", "8 B", "17 GB in bfloat16", "MIT", hub="GSAI-ML/LLaDA-1.5"),
+    "llada-8b-base": Card("LLaDA base model", "8 B", EIGHT_B, "MIT", hub="GSAI-ML/LLaDA-8B-Base", defaults=LLADA),
+    "llada-1.5": Card(
+        "LLaDA after preference tuning", "8 B", EIGHT_B, "MIT", hub="GSAI-ML/LLaDA-1.5", defaults=LLADA, chat=True
+    ),
+    "mmada-8b-mixcot": Card(
+        "MMaDA: LLaDA that reads pictures and reasons",
+        "8 B",
+        "18 GB in bfloat16, 7 GB in 4 bits",
+        "MIT",
+        hub="Gen-Verse/MMaDA-8B-MixCoT",
+        defaults=MMADA,
+        chat=True,
+        images=True,
+    ),
+    "dream-7b-instruct": Card(
+        "Dream instruction model, a Qwen2 that predicts one position ahead",
+        "7.6 B",
+        "17 GB in bfloat16, 6 GB in 4 bits",
+        "Apache-2.0",
+        hub="Dream-org/Dream-v0-Instruct-7B",
+        defaults=LLADA,
+        chat=True,
+    ),
+    "qwen3-0.6b-diffusion-mdlm": Card(
+        "a small Qwen3 turned into a diffusion model; runs on a CPU",
+        "0.6 B",
+        "3 GB in float32, 1.5 GB in bfloat16",
+        "Apache-2.0",
+        hub="dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1",
+        defaults={"tau_c": 0.6, "tau_u": 0.8, "gen_length": 64, "block_length": 32},
+        chat=True,
+    ),
+    "bert-base-uncased": Card(
+        "BERT, a masked language model: templates in plain English",
+        "110 M",
+        "1 GB, no GPU",
+        "Apache-2.0",
+        hub="google-bert/bert-base-uncased",
+        defaults={"tau_c": 0.4, "tau_u": 0.8, **SHORT},
+    ),
+    "distilbert-base-uncased": Card(
+        "DistilBERT, BERT at half the depth",
+        "67 M",
+        "1 GB, no GPU",
+        "Apache-2.0",
+        hub="distilbert/distilbert-base-uncased",
+        defaults={"tau_c": 0.4, "tau_u": 0.8, **SHORT},
+    ),
 }
+
+ANY_OTHER = "a hub id or a folder"
+OTHER = Card(
+    "any checkpoint of these families: LLaDA, MMaDA, Dream, BERT, DistilBERT, mask-filling Llama, Qwen2, Qwen3",
+    parameters="any",
+    memory="2 GB per billion parameters in bfloat16, and a tenth more",
+    licence="its own",
+    chat=None,
+)
+
+
+def rows() -> dict[str, Card]:
+    """All lines of the model table: the names, and what else can be named."""
+    return {**CARDS, ANY_OTHER: OTHER}
+
+
+def find_card(name: str) -> Card | None:
+    """The card of a name or of a hub id written out."""
+    return CARDS.get(name) or next((card for card in CARDS.values() if card.hub == name), None)
+
+
+def register(name: str, load: Callable[[], Model], *, title: str = "", **card: Any) -> None:
+    """Make a model of your own known by a name. `load` is called when it is first wanted; `card` fills its card.
+
+    >>> from dard.models.scripted import los_diego
+    >>> register("los-diego", los_diego, title="knows two cities")
+    >>> import dard
+    >>> dard.load_model("los-diego").name
+    'los-diego'
+    >>> del CARDS["los-diego"]
+    """
+    known = CARDS.get(name)
+    if not name or (known is not None and known.load is None):
+        raise InputError(f"name = {name[:60]!r} is not allowed for a model of your own; {', '.join(CARDS)} are taken")
+    words = {"parameters": "?", "memory": "?", "licence": "?"} | card
+    CARDS[name] = Card(title or name, load=load, **words)

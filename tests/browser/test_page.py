@@ -39,8 +39,8 @@ def hostile_model() -> ScriptedModel:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    studio = Studio(("los-diego", "hostile"))
-    studio._loaded |= {"los-diego": los_diego(), "hostile": hostile_model()}
+    studio = Studio(("embedded", "hostile"))
+    studio._loaded |= {"embedded": los_diego(), "hostile": hostile_model()}
     page = build_page(studio)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
     yield url

@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import logging
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any
 
 import gradio as gr
@@ -13,7 +15,11 @@ import gradio as gr
 from dard.state import InputError
 from visual.service import UPLOAD_AT_MOST, Studio
 
+# What may have to load a model first.
+LOADING = frozenset({"start", "compare", "experiment"})
+
 Action = Callable[[dict[str, Any]], Iterator[dict[str, Any]]]
+Call = Callable[[dict[str, Any]], dict[str, Any]]
 
 # `ask` goes through Gradio's queue, because it runs the model; `server.*` are quick answers that skip it.
 CONNECT = """
@@ -39,18 +45,22 @@ window.dardStudio[props.mount](element.querySelector('.dw-root'), bridge, props.
 """
 
 
-def build_component(studio: Studio, mount: str, config: dict[str, Any], actions: dict[str, Action]) -> None:
+def build_component(
+    studio: Studio,
+    mount: str,
+    config: dict[str, Any],
+    actions: dict[str, Action],
+    calls: tuple[Call, ...] | None = None,
+    queue: str = "model",
+) -> None:
     """Place a tab's component. `mount` names the function that builds it in the browser out of `config`, `actions` what
-    it may ask for that runs the model."""
+    it may ask for that runs the model, one at a time in `queue`; `calls` are quick, by default those of the viewer."""
 
     def open_trace(request: dict[str, Any]) -> dict[str, Any]:
-        data = request.get("data")
-        if not isinstance(data, str) or len(data) > UPLOAD_AT_MOST * 4 // 3 + 4:
-            raise InputError(f"trace file is missing or larger than {UPLOAD_AT_MOST >> 20} MB")
-        try:
-            return studio.open_trace(base64.b64decode(data, validate=True))
-        except binascii.Error:
-            raise InputError("trace file did not arrive whole; try again") from None
+        return studio.open_trace(uploaded(request, "trace file"))
+
+    def open_image(request: dict[str, Any]) -> dict[str, Any]:
+        return studio.open_image(uploaded(request, "image file"))
 
     def export(request: dict[str, Any]) -> dict[str, Any]:
         name, media, content = studio.export(request)
@@ -64,19 +74,26 @@ def build_component(studio: Studio, mount: str, config: dict[str, Any], actions:
             action = request.get("action")
             if not isinstance(action, str) or action not in actions:
                 raise InputError(f"action must be one of {', '.join(actions)}")
-            for reply in actions[action](request):
+            waiting = studio.waiting(request) if action in LOADING else ()
+            for reply in chain(waiting, actions[action](request)):
                 sent += 1
                 yield answer({**reply, "number": number, "sent": sent})
         except InputError as error:
             sent += 1
             yield answer({"kind": "error", "text": str(error), "number": number, "sent": sent})
+        except Exception as error:  # whatever it is, the page must not wait for an answer that never comes
+            logging.getLogger(__name__).exception("an action of the page failed")
+            sent += 1
+            sentence = f"The server could not do that ({type(error).__name__}); what is on screen is kept. Try again."
+            yield answer({"kind": "error", "text": sentence, "number": number, "sent": sent})
         yield answer({"kind": "end", "number": number, "sent": sent + 1})
 
+    viewer_calls = (studio.life, studio.show, studio.stop, studio.recorded, open_trace, open_image, export)
     component = gr.HTML(
         html_template='<div class="dw-root"></div>',
         js_on_load=CONNECT,
         apply_default_css=False,
-        server_functions=[safely(f) for f in (studio.life, studio.show, studio.stop, open_trace, export)],
+        server_functions=[safely(call) for call in (viewer_calls if calls is None else calls)],
         mount=mount,
         config=config,
         reply="",
@@ -87,10 +104,21 @@ def build_component(studio: Studio, mount: str, config: dict[str, Any], actions:
         outputs=component,
         trigger_mode="multiple",
         show_progress="hidden",
-        concurrency_id="model",
+        concurrency_id=queue,
         concurrency_limit=1,
         api_visibility="private",
     )
+
+
+def uploaded(request: dict[str, Any], what: str) -> bytes:
+    """The bytes of a file that was sent as text."""
+    data = request.get("data")
+    if not isinstance(data, str) or len(data) > UPLOAD_AT_MOST * 4 // 3 + 4:
+        raise InputError(f"{what} is missing or larger than {UPLOAD_AT_MOST >> 20} MB")
+    try:
+        return base64.b64decode(data, validate=True)
+    except binascii.Error:
+        raise InputError(f"{what} did not arrive whole; try again") from None
 
 
 def answer(reply: dict[str, Any]) -> Any:

@@ -1,0 +1,181 @@
+// The Lab tab: the paper's experiments, small. A chart that grows while it runs; a click on a point lists the decodes
+// behind it, and each of them opens in Compare.
+//
+// `mountLab(root, bridge, config)`; for `bridge` see shell.js, `config` is visual/lab.py's offer().
+
+import { h, put, setText } from './dom.js';
+import { save } from './files.js';
+import { openComparison } from './links.js';
+import { createThemeButton } from './theme.js';
+
+export function mountLab(root, bridge, config) {
+  let lab = null; // the results on screen, as the server knows them
+  let running = false;
+  let drawn = null; // the figure on screen
+
+  const select = (label, entries) => h('select', { class: 'dv-select', 'aria-label': label }, entries.map(({ name, title }) => h('option', { value: name }, title)));
+  const experiment = select('Experiment', config.experiments);
+  const task = select('Task', config.tasks);
+  const model = select('Model', config.models.map((name) => ({ name, title: name })));
+  const samples = h('input', { class: 'dv-input dx-number', type: 'number', min: 1, max: config.samples, value: 16, 'aria-label': 'Samples' });
+  const seed = h('input', { class: 'dv-input dx-number', type: 'number', min: 0, value: 0, 'aria-label': 'Seed' });
+  const start = h('button', { class: 'dv-btn dv-primary', type: 'submit' }, 'Run experiment');
+  const stop = h('button', { class: 'dv-btn', type: 'button', hidden: true, onclick: () => lab && bridge.call('lab_stop', { lab }) }, 'Stop');
+  const rows = h('button', { class: 'dv-btn dv-mini', type: 'button', onclick: () => download('rows') }, 'Download rows (.jsonl)');
+  const tablesFile = h('button', { class: 'dv-btn dv-mini', type: 'button', onclick: () => download('tables') }, 'Download tables (.md)');
+  const bar = h('progress', { class: 'dx-bar', max: 1, value: 0, hidden: true, 'aria-label': 'Progress' });
+  const status = h('span', { class: 'dx-status', role: 'status' });
+  const shows = h('p', { class: 'dx-shows' });
+  const message = h('p', { class: 'dv-warn', role: 'alert', hidden: true });
+  const about = h('p', { class: 'dx-about' });
+  const command = h('code', { class: 'dx-command', hidden: true });
+  const chart = h('div', { class: 'dx-chart', role: 'img', 'aria-label': 'Chart' });
+  const tables = h('div', { class: 'dx-tables' });
+  const runs = h('section', { class: 'dv-panel dx-runs', 'aria-label': 'Runs behind a point', hidden: true });
+
+  root.classList.add('dv', 'dw', 'dx');
+  put(root,
+    h('div', { class: 'dw-tools' }, createThemeButton(() => drawn && drawChart(drawn))),
+    h('form', { class: 'dw-row dx-form', novalidate: true, onsubmit: (event) => { event.preventDefault(); run(); } },
+      h('label', {}, 'Experiment ', experiment), h('label', {}, 'Task ', task), config.models.length > 1 && h('label', {}, 'Model ', model),
+      h('label', {}, 'Samples ', samples), h('label', {}, 'Seed ', seed), start, stop, bar, status),
+    shows, message,
+    h('div', { class: 'dx-frame' },
+      h('section', { class: 'dv-panel dx-results', 'aria-label': 'Results' },
+        h('div', { class: 'dx-head' }, about, h('span', { class: 'dv-grow' }), rows, tablesFile), command, chart, tables),
+      runs));
+
+  function chosen() {
+    return config.experiments.find(({ name }) => name === experiment.value);
+  }
+
+  /** Another experiment: its own task, and the recorded results if there are any. */
+  function choose(keepTask = false) {
+    const { paper, shows: sentence, task: own } = chosen();
+    if (!keepTask) task.value = own;
+    setText(shows, `${sentence[0].toUpperCase()}${sentence.slice(1)}. In the paper: ${paper}.`);
+    const stem = `${experiment.value}-${task.value}`;
+    if (!running && config.recorded.includes(stem)) bridge.call('lab_recorded', { stem }).then(hear);
+  }
+
+  function run() {
+    if (running) return;
+    running = true;
+    complain(null);
+    draw();
+    const request = { action: 'experiment', experiment: experiment.value, task: task.value, model: model.value, samples: number(samples), seed: number(seed) };
+    bridge.ask(request, (reply) => {
+      if (reply.kind !== 'end') return hear(reply);
+      running = false;
+      draw();
+    });
+  }
+
+  const number = (input) => (input.value === '' ? null : Number(input.value));
+
+  function hear(reply) {
+    if (reply.kind === 'error') return complain(reply.text);
+    if (reply.kind === 'waiting') return setText(status, reply.text);
+    if (!running && reply.kind === 'progress') return;
+    lab = reply.lab;
+    bar.value = reply.done / Math.max(1, reply.total);
+    setText(status, running ? `${reply.done} of ${reply.total}` : '');
+    if (reply.kind !== 'results') return;
+    setText(about, reply.about);
+    setText(command, reply.command || '');
+    command.hidden = !reply.command;
+    rows.hidden = tablesFile.hidden = !reply.done;
+    put(tables, reply.tables.map(tableOf));
+    if (reply.figure) drawChart(reply.figure);
+  }
+
+  function draw() {
+    start.disabled = running;
+    stop.hidden = bar.hidden = !running;
+    if (!running) setText(status, '');
+  }
+
+  function complain(text) {
+    message.hidden = !text;
+    setText(message, text || '');
+  }
+
+  function tableOf({ caption, columns, rows: lines, variants }) {
+    const first = (line, n) => (variants[n] ? h('button', { class: 'dw-link', type: 'button', onclick: () => openRuns(variants[n]) }, line[0]) : line[0]);
+    return h('div', { class: 'dx-table' }, h('table', { class: 'dw-table' },
+      h('caption', {}, caption),
+      h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, name)))),
+      h('tbody', {}, lines.map((line, n) => h('tr', {}, h('th', { scope: 'row' }, first(line, n)), line.slice(1).map((cell) => h('td', {}, cell)))))));
+  }
+
+  // The chart.
+
+  async function drawChart(figure) {
+    drawn = figure;
+    let Plotly = null;
+    try {
+      Plotly = await plotly(bridge);
+    } catch {
+      return complain('The chart library did not arrive; the tables below hold the same numbers.');
+    }
+    if (drawn !== figure || !root.isConnected) return;
+    const ink = getComputedStyle(root).getPropertyValue('--dv-ink').trim();
+    const layout = { ...figure.layout, autosize: true, height: 420, font: { ...figure.layout.font, color: ink } };
+    await Plotly.react(chart, figure.data, layout, { displaylogo: false, responsive: true });
+    if (chart.dataset.listening) return;
+    chart.dataset.listening = 'yes';
+    chart.on('plotly_click', ({ points }) => {
+      const variant = [points[0]?.customdata].flat()[0];
+      if (typeof variant === 'string') openRuns(variant);
+    });
+  }
+
+  // The decodes behind a point.
+
+  async function openRuns(variant) {
+    const reply = await bridge.call('lab_runs', { lab, variant });
+    if (reply.kind === 'error') return complain(reply.text);
+    complain(null);
+    runs.hidden = false;
+    const wrong = reply.runs.filter((each) => each.right === false).length;
+    put(runs, h('div', { class: 'dx-head' }, h('h2', {}, variant), h('span', { class: 'dv-sub' }, `${reply.runs.length} runs, ${wrong} wrong`),
+      h('span', { class: 'dv-grow' }), h('button', { class: 'dv-btn dv-mini', type: 'button', 'aria-label': 'close', onclick: () => { runs.hidden = true; } }, '×')),
+    h('ol', { class: 'dx-list' }, reply.runs.map((each) => h('li', {},
+      h('button', { class: 'dx-run', type: 'button', title: 'Open in Compare', onclick: () => compare(reply.model, each) },
+        h('b', {}, each.right == null ? `#${each.sample}` : each.right ? '✓' : '✗'), h('span', {}, each.prompt), h('span', { class: 'dx-text' }, each.text))))));
+    runs.querySelector('button').focus();
+  }
+
+  /** The run itself, beside one token per step. */
+  function compare(name, { prompt, decoder, settings }) {
+    const { gen_length, block_length } = settings;
+    const plain = Object.fromEntries(Object.entries({ gen_length, block_length }).filter(([, value]) => value != null));
+    const offered = config.models.includes(name) ? name : model.value;
+    openComparison({ prompt, model: offered, lanes: [{ decoder, settings }, { decoder: 'standard', settings: plain }] });
+  }
+
+  async function download(kind) {
+    const reply = await bridge.call('lab_file', { lab, kind });
+    if (reply.kind === 'error') complain(reply.text);
+    else save(reply);
+  }
+
+  experiment.addEventListener('change', () => choose());
+  task.addEventListener('change', () => choose(true));
+  rows.hidden = tablesFile.hidden = true;
+  draw();
+  choose();
+}
+
+let loading = null;
+
+/** The chart library, fetched from this server when the first chart is to be drawn. */
+function plotly(bridge) {
+  loading ??= bridge.call('plotly', {}).then((reply) => {
+    if (reply.kind !== 'script') throw new Error('no script');
+    document.head.append(h('script', {}, reply.text));
+    return window.Plotly;
+  });
+  loading.catch(() => { loading = null; });
+  return loading;
+}

@@ -1,0 +1,29 @@
+"""The paper's tables and figures, each as one experiment that runs on any model.
+
+from dard.experiments import make_plan, run
+plan = make_plan("pareto", dard.load_model("embedded"), "arithmetic", samples=20)
+for progress in run(plan, out="results"):
+    print(progress.done, "of", progress.total)
+plan.experiment.tables(plan.results), plan.experiment.figure(plan.results)
+plan.results.runs("DARD τ_c=0.6 τ_u=0.8")  # the decodes behind a point
+"""
+
+from dard.experiments.catalogue import EXPERIMENTS, find_task, get_experiment
+from dard.experiments.plan import Plan, make_plan
+from dard.experiments.report import markdown, write_report
+from dard.experiments.results import Results, load
+from dard.experiments.runner import Progress, run
+
+__all__ = [
+    "EXPERIMENTS",
+    "Plan",
+    "Progress",
+    "Results",
+    "find_task",
+    "get_experiment",
+    "load",
+    "make_plan",
+    "markdown",
+    "run",
+    "write_report",
+]

@@ -1,0 +1,188 @@
+"""The command `experiment`: arguments in, a progress bar, files out.
+
+Promises: one clear sentence and exit code 2 for bad input; Ctrl-C leaves a file that the same command continues.
+Does not know: how anything is measured or drawn. Heavy imports happen when the command runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import Progress as Bar
+from rich.table import Table as Grid
+
+from dard.state import InputError
+
+if TYPE_CHECKING:
+    from dard.experiments.plan import Plan
+    from dard.experiments.spread import Process
+
+    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+INTERRUPTED = 130
+
+
+def add_experiment_parser(
+    subparsers: Subparsers,
+    add_model: Callable[[argparse.ArgumentParser], None],
+    open_model: Callable[[argparse.Namespace], Any],
+    progress_bar: Callable[[], Bar],
+) -> None:
+    """`experiment`: one table or figure of the paper, on any model."""
+    parser = subparsers.add_parser("experiment", help="a table or figure of the paper, on any model; --list names them")
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which experiment")
+    parser.add_argument("--list", action="store_true", help="name the experiments and tasks, and stop")
+    parser.add_argument(
+        "--task", help="a small world of the embedded model, or a benchmark (default: the experiment's)"
+    )
+    parser.add_argument("--samples", type=int, help="items of the task (default 100; 10 for cost)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the choice of items (default 0)")
+    parser.add_argument("--out", default="results", metavar="DIR", help="folder of the results (default results)")
+    parser.add_argument("--gen-length", type=int, help="room for the answer (default: the task's)")
+    parser.add_argument("--block-length", type=int, help="positions decoded together (default: the task's)")
+    parser.add_argument("--batch", type=int, help="samples that share their forward passes (default 8)")
+    parser.add_argument("--data", metavar="PATH", help="a benchmark's file or folder, in place of the hub")
+    parser.add_argument("--run-code", action="store_true", help="allow mbpp to run what the model writes")
+    add_model(parser)
+
+    def command(args: argparse.Namespace) -> int:
+        if args.list:
+            show_list()
+            return 0
+        return experiment_command(args, open_model, progress_bar)
+
+    parser.set_defaults(func=command)
+
+
+def show_list() -> None:
+    from dard.experiments import EXPERIMENTS
+    from dard.tasks import TASKS
+    from dard.tasks.benchmarks import BENCHMARKS
+
+    console = Console(highlight=False)
+    grid = Grid()
+    for heading in ("name", "shows", "in the paper", "default task"):
+        grid.add_column(heading, overflow="fold")
+    for experiment in EXPERIMENTS.values():
+        grid.add_row(experiment.name, experiment.shows, experiment.paper, experiment.default_task)
+    console.print(grid)
+    console.print(f"tasks of the embedded model: {', '.join(TASKS)}")
+    console.print(f"benchmarks for real models: {', '.join(BENCHMARKS)}")
+
+
+def experiment_command(
+    args: argparse.Namespace, open_model: Callable[[argparse.Namespace], Any], progress_bar: Callable[[], Bar]
+) -> int:
+    from dard.experiments.catalogue import find_task, get_experiment
+    from dard.experiments.plan import make_plan
+    from dard.experiments.results import load, stem_of
+    from dard.experiments.spread import this_process
+
+    if args.name is None:
+        raise InputError("experiment needs a name; --list shows them")
+    experiment = get_experiment(args.name)
+    process = this_process()
+    if args.samples is not None and args.samples < 1:
+        raise InputError(f"--samples = {args.samples} is not allowed; it must be a whole number from 1")
+    check_folder(Path(args.out))
+    task = find_task(args.task or experiment.default_task, data=args.data, run_code=args.run_code)
+    samples = experiment.default_samples if args.samples is None else args.samples
+    command = command_line(args, task.name, samples)
+    place_on_gpu(args, process)
+    plan = make_plan(
+        args.name,
+        open_model(args),
+        task,
+        samples,
+        args.seed,
+        gen_length=args.gen_length,
+        block_length=args.block_length,
+        batch=args.batch,
+        command=command,
+    )
+    code = follow(plan, args.out, process, progress_bar)
+    if code == 0:
+        finish(load(args.out, stem_of(plan.results.header)), args.out)
+    return code
+
+
+def follow(plan: Plan, out: str, process: Process, progress_bar: Callable[[], Bar]) -> int:
+    """Run a plan with a bar. Ctrl-C stops it; what is done stays."""
+    from dard.experiments.runner import run
+
+    results = plan.results
+    share = f" ({process.index + 1} of {process.count})" if process.count > 1 else ""
+    try:
+        with progress_bar() as bar:
+            line = bar.add_task(f"{plan.experiment.name}, {results.header['task']}{share}", total=results.total)
+            for progress in run(plan, out, process=process):
+                bar.update(line, completed=progress.done)
+    except KeyboardInterrupt:
+        say(
+            f"interrupted after {len(results.rows)} of {results.total} rows; "
+            f"they are in {out}, and the same command goes on from there"
+        )
+        return INTERRUPTED
+    return 0
+
+
+def finish(results: Any, out: str) -> None:
+    """Write the report and show its tables, once the last process has done its part."""
+    from dard.experiments.catalogue import get_experiment
+    from dard.experiments.report import write_report
+
+    if not results.complete:
+        say(f"{len(results.rows)} of {results.total} rows are done; other processes are still at work")
+        return
+    try:
+        paths = write_report(results, out)
+    except OSError as error:
+        raise InputError(f"the report cannot be written to {out!r}: {error.strerror}") from None
+    console = Console(highlight=False)
+    for table in get_experiment(results.header["experiment"]).tables(results):
+        grid = Grid(caption=table.caption, caption_justify="left")
+        for number, column in enumerate(table.columns):
+            grid.add_column(column, overflow="fold", no_wrap=number == 0)
+        for row in table.rows:
+            grid.add_row(*row)
+        console.print(grid)
+    console.print(f"written: {', '.join(str(path) for path in paths)}", soft_wrap=True)
+
+
+def check_folder(folder: Path) -> None:
+    """Find out that nothing can be written before a model is loaded, not after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".writable"
+        probe.touch()
+        probe.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(f"--out {str(folder)!r} cannot be written: {error.strerror}") from None
+
+
+def place_on_gpu(args: argparse.Namespace, process: Process) -> None:
+    """One GPU for each process of this machine, unless a device is named."""
+    import torch
+
+    if process.count > 1 and args.device is None and torch.cuda.is_available():
+        args.device = f"cuda:{process.local}"
+
+
+def command_line(args: argparse.Namespace, task: str, samples: int) -> str:
+    """The command with its choices spelled out, so that it means the same when defaults change."""
+    words = ["python", "-m", "dard", "experiment", args.name, "--model", args.model, "--task", task]
+    words += ["--samples", str(samples), "--seed", str(args.seed), "--out", args.out]
+    for name in ("gen_length", "block_length", "batch", "data", "device", "dtype"):
+        if getattr(args, name) is not None:
+            words += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+    return shlex.join(words + ["--run-code"] * args.run_code)
+
+
+def say(sentence: str) -> None:
+    print(f"dard: {sentence}", file=sys.stderr)

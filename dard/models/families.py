@@ -1,0 +1,35 @@
+"""Which adapter reads a checkpoint folder: the first whose `matches` says yes to its config."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+from dard.models import bidirectional, dream, llada, masked_lm, mmada
+from dard.models.asked import Asked
+from dard.models.base import Model
+from dard.models.checkpoint import first_line, read_json, read_settings
+from dard.state import InputError
+
+# Each module has `matches(config)` and `load(folder, config, asked)`. MMaDA before LLaDA, whose keys it shares.
+ADAPTERS: tuple[ModuleType, ...] = (mmada, llada, dream, bidirectional, masked_lm)
+READABLE = "LLaDA, MMaDA, Dream, BERT, DistilBERT, and mask-filling Llama, Qwen2 and Qwen3"
+
+
+def load_folder(folder: Path, asked: Asked) -> Model:
+    """The model in a folder."""
+    config = read_json(folder, "config.json")
+    asked = replace(asked, defaults={**asked.defaults, **read_settings(folder)})
+    for adapter in ADAPTERS:
+        if adapter.matches(config):
+            try:
+                return adapter.load(folder, config, asked)
+            except InputError:
+                raise
+            except Exception as error:  # what a broken folder makes transformers raise can be anything
+                raise InputError(f"model folder {folder.name!r} could not be loaded: {first_line(error)}") from error
+    raise InputError(
+        f"model folder {folder.name!r} holds a model of type {str(config.get('model_type'))[:60]!r}, "
+        f"which has no adapter here; there are adapters for {READABLE}"
+    )

@@ -1,0 +1,57 @@
+"""Fetches a repository of the Hugging Face hub into the local cache, without any of its code.
+
+Every way this can fail has one sentence. Knows nothing of what is in a checkpoint.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dard.state import InputError
+
+FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # weights, configs, tokenizers; never *.py
+
+
+def download(hub: str) -> Path:
+    """The local folder of a hub repository, fetched if it is not there yet."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        HTTPError,
+        LocalEntryNotFoundError,
+        RepositoryNotFoundError,
+    )
+
+    try:
+        return Path(snapshot_download(hub, allow_patterns=list(FILES)))
+    except GatedRepoError:
+        raise InputError(
+            f"model {hub!r} is gated; accept its terms at https://huggingface.co/{hub} "
+            "and log in with `hf auth login`, or choose a model that is open"
+        ) from None
+    except RepositoryNotFoundError:
+        raise InputError(
+            f"there is no repository {hub!r} on the hub, or it is private; allowed are names from "
+            "`python -m dard models`, a folder, or a hub id of the form owner/name"
+        ) from None
+    except (LocalEntryNotFoundError, ConnectionError, TimeoutError):
+        raise InputError(unreachable(hub)) from None
+    except HTTPError as error:
+        if not isinstance(error, HfHubHTTPError):  # the server did not answer at all
+            raise InputError(unreachable(hub)) from None
+        raise InputError(other_reason(hub, error)) from None
+    except OSError as error:
+        raise InputError(other_reason(hub, error)) from None
+
+
+def unreachable(hub: str) -> str:
+    return (
+        f"the hub cannot be reached and model {hub!r} is not on this machine yet; "
+        "check the network, or give a folder with the checkpoint"
+    )
+
+
+def other_reason(hub: str, error: Exception) -> str:
+    first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return f"model {hub!r} could not be fetched from the hub: {first[:200]}"

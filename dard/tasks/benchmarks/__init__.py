@@ -1,0 +1,39 @@
+"""Benchmarks for real models, read from local files or the hub.
+
+>>> sorted(BENCHMARKS)
+['arc-c', 'countdown-numbers', 'gsm8k', 'math-500', 'mbpp', 'sudoku-grids']
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dard.state import InputError
+from dard.tasks.benchmarks.base import Benchmark
+from dard.tasks.benchmarks.choices import ArcChallenge
+from dard.tasks.benchmarks.countdown import CountdownNumbers
+from dard.tasks.benchmarks.files import find_data
+from dard.tasks.benchmarks.mathematics import Gsm8k, Math500
+from dard.tasks.benchmarks.programs import Mbpp
+from dard.tasks.benchmarks.sudoku import SudokuGrids, generated
+
+_ALL: tuple[type[Benchmark], ...] = (Gsm8k, Math500, Mbpp, CountdownNumbers, SudokuGrids, ArcChallenge)
+
+BENCHMARKS: dict[str, type[Benchmark]] = {kind.name: kind for kind in _ALL}
+
+__all__ = ["BENCHMARKS", "Benchmark", "open_benchmark"]
+
+
+def open_benchmark(name: str, data: str | Path | None = None, run_code: bool = False) -> Benchmark:
+    """A benchmark with its records: from `data` (a file, or a folder laid out as on the hub), else from the hub."""
+    try:
+        kind = BENCHMARKS[name]
+    except (KeyError, TypeError):
+        raise InputError(f"unknown benchmark {str(name)[:60]!r}; there are {', '.join(BENCHMARKS)}") from None
+    if kind.runs_code and not run_code:
+        raise InputError(
+            f"{name} runs the code a model writes, in a process with limits; allow it with --run-code (run_code=True)"
+        )
+    if kind is SudokuGrids and data is None:
+        return kind(generated())
+    return kind(find_data(name, data, kind.source))

@@ -1,0 +1,371 @@
+"""A small random checkpoint of every family, on disk as the real one is: config keys, sharded weights, tokenizer files.
+
+Each writer returns the folder and the network whose weights it holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    DistilBertConfig,
+    DistilBertForMaskedLM,
+    LlamaForCausalLM,
+    PreTrainedTokenizerFast,
+    Qwen2Config,
+    Qwen2ForCausalLM,
+    Qwen3Config,
+    Qwen3ForCausalLM,
+)
+
+from tests.models.folders import llada_config, llada_name, write_shards
+from tests.tiny import llama_config
+
+Written = tuple[Path, Any]
+NEVER = "raise SystemExit('code of a checkpoint was run')"
+WORDS = ["the", "city", "of", "paris", "rome", "is", "big", "old", "and", "green", "cat", "dog", "sat", "on", "a"]
+CHAT = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+    "{% if enable_thinking is defined and not enable_thinking %}<think>\n\n</think>\n\n{% endif %}"
+)
+LLAMA_CHAT = (
+    "{% for m in messages %}{{ bos_token if loop.first }}<|start_header_id|>{{ m['role'] }}<|end_header_id|>\n\n"
+    "{{ m['content'] }}<|eot_id|>{% endfor %}{{ '<|start_header_id|>assistant<|end_header_id|>\n\n' }}"
+)
+
+
+def random_weights(network: Any, seed: int) -> Any:
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for weight in network.parameters():
+            weight.copy_(torch.randn(weight.shape, generator=generator) * 0.3 + (0.1 if weight.dim() == 1 else 0))
+    return network.eval()
+
+
+def write_config(folder: Path, values: dict[str, Any]) -> None:
+    (folder / "config.json").write_text(json.dumps(values))
+
+
+def save_tokenizer(folder: Path, tokenizer: Any, kind: str) -> None:
+    """Under the class name the real files have, which is not always the one this transformers writes."""
+    tokenizer.save_pretrained(folder)
+    values = json.loads((folder / "tokenizer_config.json").read_text()) | {"tokenizer_class": kind}
+    (folder / "tokenizer_config.json").write_text(json.dumps(values))
+
+
+def byte_vocabulary(specials: list[str]) -> tuple[dict[str, int], list[str]]:
+    """A byte-level vocabulary with a few merges, then the special tokens."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    merges = ["Ġ t", "h e", "Ġt he"]
+    entries = [*letters, *(merge.replace(" ", "") for merge in merges)]
+    return {entry: number for number, entry in enumerate([*entries, *specials])}, merges
+
+
+# LLaDA.
+
+
+def write_llada_chat(folder: Path, layers: int = 1) -> Written:
+    """LLaDA-8B-Instruct: byte-level BPE with Llama-3's marks in tokenizer.json."""
+    specials = [
+        "<|startoftext|>",
+        "<|endoftext|>",
+        "<|mdm_mask|>",
+        "<|start_header_id|>",
+        "<|end_header_id|>",
+        "<|eot_id|>",
+    ]
+    vocabulary, merges = byte_vocabulary([])
+    backend = Tokenizer(models.BPE(vocabulary, [tuple(m.split()) for m in merges]))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.add_special_tokens(specials)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, bos_token=specials[0], eos_token=specials[1], pad_token=specials[1]
+    )
+    tokenizer.chat_template = LLAMA_CHAT
+    known = tokenizer.get_vocab()
+    size = len(tokenizer) + 7  # the real table is larger than its tokenizer, too
+    rope = {"rope_type": "default", "rope_theta": 500000.0}
+    network = random_weights(LlamaForCausalLM(llama_config(layers, size, rope_parameters=rope, rms_norm_eps=1e-5)), 1)
+    folder.mkdir()
+    write_shards(folder, {llada_name(name): weight for name, weight in network.state_dict().items()})
+    ids = {"mask_token_id": known["<|mdm_mask|>"], "eos_token_id": known["<|endoftext|>"]}
+    write_config(folder, llada_config(network.config) | ids)
+    (folder / "modeling_llada.py").write_text(NEVER)
+    (folder / "configuration_llada.py").write_text(NEVER)
+    save_tokenizer(folder, tokenizer, "PreTrainedTokenizerFast")
+    return folder, network
+
+
+# MMaDA, with the real numbers of tokens: marks and codes stand where they really do.
+
+TEXT_TOKENS, ROWS, CODES = 126349, 134656, 8192
+
+
+def write_mmada(folder: Path, layers: int = 1) -> Written:
+    words = {f"w{i}": i for i in range(126080)} | {f"<|reserved_token_{i}|>": 126084 + i for i in range(252)}
+    named = {126080: "<|startoftext|>", 126081: "<|endoftext|>", 126082: "[CLS]", 126083: "[gMASK]"}
+    named |= {126336: "<|mdm_mask|>", 126346: "<|start_header_id|>", 126347: "<|end_header_id|>", 126348: "<|eot_id|>"}
+    named |= {i: f"<|reserved_token_{i}|>" for i in range(126337, 126346)}
+    words |= {word: number for number, word in named.items()}
+    backend = Tokenizer(models.WordLevel(words, unk_token="w0"))
+    backend.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        bos_token="<|startoftext|>",
+        eos_token="<|endoftext|>",
+        additional_special_tokens=["<|mdm_mask|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"],
+    )
+    assert len(tokenizer) == TEXT_TOKENS
+    rope = {"rope_type": "default", "rope_theta": 500000.0}
+    small = llama_config(layers, ROWS, hidden=16, rope_parameters=rope, rms_norm_eps=1e-5, max_position_embeddings=4096)
+    network = random_weights(LlamaForCausalLM(small), 2)
+    folder.mkdir()
+    write_shards(folder, {llada_name(name): weight for name, weight in network.state_dict().items()})
+    write_config(
+        folder,
+        llada_config(network.config)
+        | {
+            "model_type": "mmada",
+            "architectures": ["MMadaModelLM"],
+            "auto_map": {
+                "AutoConfig": "modeling_mmada.MMadaConfig",
+                "AutoModelForCausalLM": "modeling_mmada.MMadaModelLM",
+            },
+            "codebook_size": CODES,
+            "llm_vocab_size": 126464,
+            "new_vocab_size": ROWS,
+            "num_vq_tokens": 1024,
+            "num_new_special_tokens": 0,
+            "mask_token_id": 126336,
+            "eos_token_id": 126081,
+        },
+    )
+    (folder / "modeling_mmada.py").write_text(NEVER)
+    save_tokenizer(folder, tokenizer, "PreTrainedTokenizerFast")
+    return folder, network
+
+
+# Dream.
+
+
+def write_dream(folder: Path, layers: int = 1) -> Written:
+    """Qwen2's files under Dream's names: vocab.json and merges.txt, and a tokenizer class that only exists as code."""
+    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|beginoftext|>", "<|mask|>"]
+    vocabulary, merges = byte_vocabulary([])
+    ids = {word: len(vocabulary) + number for number, word in enumerate(specials)}
+    small = Qwen2Config(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        vocab_size=len(vocabulary) + 9,
+        max_position_embeddings=131072,
+        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
+        rms_norm_eps=1e-6,
+        tie_word_embeddings=False,
+    )
+    network = random_weights(Qwen2ForCausalLM(small), 3)
+    folder.mkdir()
+    write_shards(folder, dict(network.state_dict()))
+    names = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+    write_config(
+        folder,
+        {name: getattr(small, name) for name in (*names, "vocab_size", "max_position_embeddings", "rms_norm_eps")}
+        | {
+            "architectures": ["DreamModel"],
+            "auto_map": {"AutoConfig": "configuration_dream.DreamConfig", "AutoModel": "modeling_dream.DreamModel"},
+            "model_type": "Dream",
+            "attention_dropout": 0.0,
+            "bos_token_id": ids["<|endoftext|>"],
+            "eos_token_id": ids["<|endoftext|>"],
+            "pad_token_id": ids["<|endoftext|>"],
+            "mask_token_id": ids["<|mask|>"],
+            "hidden_act": "silu",
+            "initializer_range": 0.02,
+            "max_window_layers": 28,
+            "rope_scaling": None,
+            "rope_theta": 1000000.0,
+            "sliding_window": None,
+            "tie_word_embeddings": False,
+            "torch_dtype": "bfloat16",
+            "use_cache": True,
+            "use_mrope": False,
+            "use_sliding_window": False,
+        },
+    )
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
+    added = {
+        str(number): {"content": word, "lstrip": False, "normalized": False, "rstrip": False, "special": True}
+        for word, number in ids.items()
+    }
+    tokenizer = {
+        "added_tokens_decoder": added,
+        "auto_map": {"AutoTokenizer": ["tokenization_dream.DreamTokenizer", None]},
+        "tokenizer_class": "DreamTokenizer",
+        "bos_token": "<|beginoftext|>",
+        "eos_token": "<|endoftext|>",
+        "mask_token": "<|mask|>",
+        "pad_token": "<|endoftext|>",
+        "unk_token": None,
+        "chat_template": CHAT,
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokenizer))
+    (folder / "added_tokens.json").write_text(json.dumps(ids))
+    for file in ("tokenization_dream.py", "modeling_dream.py", "configuration_dream.py"):
+        (folder / file).write_text(NEVER)
+    return folder, network
+
+
+# Qwen3-0.6B-diffusion-mdlm.
+
+
+def write_a2d(folder: Path, layers: int = 1) -> Written:
+    """Tied embeddings (no lm_head on disk) and the mask token in the tokenizer only."""
+    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|mask|>"]
+    vocabulary, merges = byte_vocabulary([])
+    backend = Tokenizer(models.BPE(vocabulary, [tuple(m.split()) for m in merges]))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.add_special_tokens(specials)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>", mask_token="<|mask|>"
+    )
+    tokenizer.chat_template = CHAT
+    small = Qwen3Config(
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=16,
+        vocab_size=len(tokenizer) + 5,
+        max_position_embeddings=40960,
+        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
+        tie_word_embeddings=True,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    network = random_weights(Qwen3ForCausalLM(small), 4)
+    folder.mkdir()
+    write_shards(folder, {k: w for k, w in network.state_dict().items() if k != "lm_head.weight"})
+    values = small.to_dict() | {"model_type": "a2d-qwen3", "architectures": ["A2DQwen3LMHeadModel"]}
+    values |= {"rope_theta": 1000000.0, "rope_scaling": None, "rope_parameters": None}
+    write_config(folder, {k: v for k, v in values.items() if k != "rope_parameters"})
+    save_tokenizer(folder, tokenizer, "Qwen2Tokenizer")
+    (folder / "generation_config.json").write_text(json.dumps({"temperature": 0.6, "top_p": 0.95, "steps": 512}))
+    return folder, network
+
+
+# BERT and DistilBERT.
+
+
+def write_word_pieces(folder: Path) -> int:
+    """vocab.txt, tokenizer.json and the two keys bert-base-uncased has in tokenizer_config.json."""
+    from transformers import BertTokenizer
+
+    entries = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, ".", ",", "##s", "##er"]
+    (folder / "vocab.txt").write_text("\n".join(entries) + "\n")
+    tokenizer = BertTokenizer(vocab={word: number for number, word in enumerate(entries)}, do_lower_case=True)
+    tokenizer.backend_tokenizer.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text('{"do_lower_case": true, "model_max_length": 512}')
+    return len(entries)
+
+
+def write_bert(folder: Path, layers: int = 1) -> Written:
+    """With the old names of layer norms and the parts of pre-training that a masked LM has no use for."""
+    folder.mkdir()
+    size = write_word_pieces(folder)
+    small = BertConfig(
+        vocab_size=size,
+        hidden_size=32,
+        num_hidden_layers=layers,
+        num_attention_heads=4,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        pad_token_id=0,
+    )
+    network = random_weights(BertForMaskedLM(small), 5)
+    weights = {k: w for k, w in network.state_dict().items() if "predictions.decoder" not in k}  # tied
+    weights = {re.sub(r"LayerNorm\.weight$", "LayerNorm.gamma", k): w for k, w in weights.items()}
+    weights = {re.sub(r"LayerNorm\.bias$", "LayerNorm.beta", k): w for k, w in weights.items()}
+    weights |= {
+        "bert.pooler.dense.weight": torch.zeros(32, 32),
+        "bert.pooler.dense.bias": torch.zeros(32),
+        "cls.seq_relationship.weight": torch.zeros(2, 32),
+        "cls.seq_relationship.bias": torch.zeros(2),
+    }
+    write_shards(folder, weights)
+    write_config(
+        folder,
+        {
+            "architectures": ["BertForMaskedLM"],
+            "attention_probs_dropout_prob": 0.1,
+            "gradient_checkpointing": False,
+            "hidden_act": "gelu",
+            "hidden_dropout_prob": 0.1,
+            "hidden_size": 32,
+            "initializer_range": 0.02,
+            "intermediate_size": 64,
+            "layer_norm_eps": 1e-12,
+            "max_position_embeddings": 64,
+            "model_type": "bert",
+            "num_attention_heads": 4,
+            "num_hidden_layers": layers,
+            "pad_token_id": 0,
+            "position_embedding_type": "absolute",
+            "transformers_version": "4.6.0.dev0",
+            "type_vocab_size": 2,
+            "use_cache": True,
+            "vocab_size": size,
+        },
+    )
+    return folder, network
+
+
+def write_distilbert(folder: Path, layers: int = 1) -> Written:
+    folder.mkdir()
+    size = write_word_pieces(folder)
+    own = {"dim": 32, "hidden_dim": 64, "n_heads": 4, "n_layers": layers, "max_position_embeddings": 64}
+    network = random_weights(DistilBertForMaskedLM(DistilBertConfig(vocab_size=size, **own)), 6)
+    write_shards(folder, {k: w for k, w in network.state_dict().items() if k != "vocab_projector.weight"})  # tied
+    write_config(
+        folder,
+        own
+        | {
+            "activation": "gelu",
+            "architectures": ["DistilBertForMaskedLM"],
+            "attention_dropout": 0.1,
+            "dropout": 0.1,
+            "initializer_range": 0.02,
+            "model_type": "distilbert",
+            "pad_token_id": 0,
+            "qa_dropout": 0.1,
+            "seq_classif_dropout": 0.2,
+            "sinusoidal_pos_embds": False,
+            "tie_weights_": True,
+            "transformers_version": "4.10.0.dev0",
+            "vocab_size": size,
+        },
+    )
+    return folder, network
+
+
+WRITERS: dict[str, Callable[..., Written]] = {
+    "llada": write_llada_chat,
+    "mmada": write_mmada,
+    "dream": write_dream,
+    "a2d": write_a2d,
+    "bert": write_bert,
+    "distilbert": write_distilbert,
+}

@@ -1,0 +1,83 @@
+"""BERT and DistilBERT: framed by [CLS] and [SEP] as their own tokenizer frames a sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import dard
+from dard.models import Model
+from dard.state import initial_state
+from tests.models.families import write_bert, write_distilbert
+
+TEMPLATE = "The city of [MASK] is [MASK] and big."
+
+
+@pytest.fixture(scope="module", params=[write_bert, write_distilbert])
+def bert(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Model, Any]:
+    folder, network = request.param(tmp_path_factory.mktemp("bert") / "m", layers=2)
+    return dard.load_model(folder), network
+
+
+def test_a_template_is_framed_as_the_tokenizer_does_it(bert: tuple[Any, Any]) -> None:
+    model, _ = bert
+    state = initial_state(model, TEMPLATE, 8, None)
+    assert list(state.prompt + state.tokens) == model.tokenizer(TEMPLATE)["input_ids"]
+    assert state.prompt == (model.tokenizer.cls_token_id,)
+    assert state.fixed[-1] and state.tokens[-1] == model.eos_id == model.tokenizer.sep_token_id
+
+
+def test_a_first_step_is_what_the_network_says_about_the_sentence(bert: tuple[Any, Any]) -> None:
+    """One token per pass under a full mask: plain masked language modelling, by transformers itself."""
+    model, network = bert
+    inputs = model.tokenizer(TEMPLATE, return_tensors="pt")
+    with torch.no_grad():
+        probability = network(**inputs).logits[0].softmax(-1)
+    trace = dard.decode(model, TEMPLATE, "standard", temperature=0)
+    masks = [i for i, token in enumerate(inputs["input_ids"][0].tolist()) if token == model.mask_id]
+    top = trace.steps[0].top["x"]
+    for place in masks:
+        (best, p), *_ = top.at(place - 1)  # the region begins after [CLS]
+        allowed = probability[place].clone()
+        allowed[model.mask_id] = 0
+        assert best == int(allowed.argmax()) and abs(p - float(allowed.max())) < 2e-4
+
+
+def test_the_end_mark_is_no_part_of_the_text(bert: tuple[Any, Any]) -> None:
+    model, _ = bert
+    trace = dard.decode(model, "the cat [MASK] on a dog")
+    assert trace.text.startswith("the cat") and "[SEP]" not in trace.text
+
+
+def test_a_continued_prompt_ends_with_the_mark_too(bert: tuple[Any, Any]) -> None:
+    model, _ = bert
+    state = initial_state(model, "the cat", 3, None)
+    assert [*state.prompt, *state.tokens] == [2, *model.encode("the cat"), *[model.mask_id] * 3, 3]
+    assert state.states == "MMMU"
+
+
+def test_the_frame_counts_for_the_length(bert: tuple[Any, Any]) -> None:
+    model, _ = bert
+    assert model.max_length == 64
+    dard.decode(model, "[MASK] " * 62, "standard", steps=1)
+    with pytest.raises(dard.InputError, match=r"make 65 tokens; this model takes at most 64"):
+        dard.decode(model, "[MASK] " * 63)
+
+
+def test_token_ids_are_taken_as_they_are(bert: tuple[Any, Any]) -> None:
+    model, _ = bert
+    state = initial_state(model, [2, 5, model.mask_id, 3], 8, None)
+    assert state.prompt == () and state.tokens == (2, 5, model.mask_id, 3)
+
+
+def test_a_tokenizer_without_the_marks_is_refused(tmp_path: Path) -> None:
+    from tests.models.folders import write_tokenizer
+
+    folder, _ = write_bert(tmp_path / "m")
+    (folder / "tokenizer_config.json").unlink()
+    write_tokenizer(folder)
+    with pytest.raises(dard.InputError, match=r"'m' has no \[CLS\] or no \[SEP\] token"):
+        dard.load_model(folder)

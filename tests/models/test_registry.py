@@ -1,0 +1,94 @@
+"""The cards, and models of one's own."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+import dard
+from dard import __main__ as command_line
+from dard.decoders import make_settings
+from dard.models import CARDS, register
+from dard.models.families import ADAPTERS
+from dard.models.registry import find_card, rows
+from dard.models.scripted import los_diego
+
+CONTRIBUTING = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+
+
+def test_every_card_is_filled_and_its_defaults_are_settings() -> None:
+    for name, card in CARDS.items():
+        assert all(card.words().values()) and card.licence
+        assert (card.folder is None) != (card.hub is None)
+        make_settings("dard", dict(card.defaults))
+        assert {"tau_c", "tau_u"} <= card.defaults.keys(), name
+    assert CARDS["mmada-8b-mixcot"].images and CARDS["llada-8b-instruct"].chat and not CARDS["llada-8b-base"].chat
+    assert CARDS["mmada-8b-mixcot"].defaults == {"gen_length": 256, "block_length": 128, "tau_c": 0.4, "tau_u": 0.9}
+
+
+def test_the_embedded_card_says_what_the_model_does() -> None:
+    card = CARDS["embedded"]
+    if card.folder and (card.folder / "config.json").exists():
+        model = dard.load_model("embedded")
+        assert dict(card.defaults) == model.defaults and model.chat is False
+
+
+def test_a_card_is_found_by_name_and_by_hub_id() -> None:
+    assert find_card("dream-7b-instruct") is find_card("Dream-org/Dream-v0-Instruct-7B") is not None
+    assert find_card("owner/name") is None
+
+
+def test_the_command_prints_every_card(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["models"]) == 0
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in rows())
+    assert command_line.main(["models", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in found] == list(rows())
+    assert found[1]["link"] == "https://huggingface.co/GSAI-ML/LLaDA-8B-Instruct"
+    assert found[1]["defaults"]["block_length"] == 128
+
+
+def test_the_command_line_takes_every_loading_option(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    register("two-cities", los_diego)
+    try:
+        begin = ["decode", "The city of [MASK] [MASK]", "--model", "two-cities"]
+        assert command_line.main([*begin, "--plain", "--tau-c", "0.4"]) == 0
+        assert command_line.main([*begin, "--image", str(tmp_path / "x.png")]) == 2
+        assert "takes no image" in capsys.readouterr().err
+    finally:
+        del CARDS["two-cities"]
+    assert command_line.main(["decode", "The", "--quantise", "5"]) == 2
+    assert "quantise = 5 is not allowed" in capsys.readouterr().err
+
+
+def test_a_model_of_one_s_own_goes_by_its_name() -> None:
+    register("two-cities", los_diego, title="knows two cities", licence="MIT")
+    try:
+        assert dard.load_model("two-cities").name == "los-diego"
+        assert CARDS["two-cities"].origin == "your own code"
+        register("two-cities", los_diego)  # again, as a notebook does
+        with pytest.raises(dard.InputError, match="name = 'embedded' is not allowed for a model of your own"):
+            register("embedded", los_diego)
+    finally:
+        del CARDS["two-cities"]
+
+
+def test_the_example_in_contributing_runs() -> None:
+    """A foreign model in thirty lines: the very text."""
+    section = CONTRIBUTING.read_text(encoding="utf-8").split("## Add a model")[1].split("\n## ")[0]
+    (example,) = re.findall(r"```python\n(.*?)```", section, re.S)
+    assert len(example.splitlines()) <= 30
+    try:
+        exec(compile(example, str(CONTRIBUTING), "exec"), {})
+        assert dard.decode(dard.load_model("alphabet"), "a[MASK][MASK]d").text == "abcd"
+    finally:
+        CARDS.pop("alphabet", None)
+
+
+def test_adapters_stay_small() -> None:
+    for adapter in ADAPTERS:
+        assert len(Path(adapter.__file__ or "").read_text(encoding="utf-8").splitlines()) < 150

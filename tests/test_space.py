@@ -1,0 +1,123 @@
+"""The project as a Hugging Face Space: its front matter, its files, and that it starts with a Space's environment."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from gradio_client import Client
+
+ROOT = Path(__file__).resolve().parents[1]
+LARGEST_FILE = 10_000_000
+# What a Space's image brings along, as far as it is needed to start.
+FAKE_SPACES = """
+def GPU(duration):
+    return lambda function: function
+"""
+
+
+def front_matter() -> dict[str, str]:
+    block = re.match(r"---\n(.*?)\n---\n", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
+    assert block
+    return dict(line.split(": ", 1) for line in block[1].splitlines())
+
+
+def pinned(package: str) -> str:
+    found = re.search(rf"^{package}==(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.M)
+    assert found
+    return found[1]
+
+
+def files() -> list[Path]:
+    """What a push to the Space would carry."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout.split("\0")
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("this is not a checkout")
+    return [path for name in listed if name and (path := ROOT / name).exists()]
+
+
+def test_the_front_matter_names_what_is_there() -> None:
+    matter = front_matter()
+    assert matter["sdk"] == "gradio" and matter["sdk_version"] == pinned("gradio")
+    assert (ROOT / matter["app_file"]).is_file()
+    assert len(matter["short_description"]) <= 60
+    assert {"title", "emoji", "colorFrom", "colorTo", "license", "python_version"} <= matter.keys()
+
+
+def test_every_file_is_small_enough_and_all_that_is_needed_is_there() -> None:
+    carried = files()
+    assert {path.name: path.stat().st_size for path in carried if path.stat().st_size >= LARGEST_FILE} == {}
+    names = {str(path.relative_to(ROOT)) for path in carried}
+    needed = {"app.py", "requirements.txt", "README.md", "assets/model/model.safetensors", "assets/web/viewer.js"}
+    assert needed <= names
+    assert sum(name.startswith("assets/gallery/") and name.endswith(".gz") for name in names) >= 10
+
+
+@contextmanager
+def started(**environment: str) -> Iterator[str]:
+    """`python app.py` as a Space runs it; yields its address once it answers."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRADIO_", "SPACE", "DARD_"))}
+    process = subprocess.Popen(
+        [sys.executable, "app.py"],
+        cwd=ROOT,
+        env={
+            **kept,
+            "SPACE_ID": "somebody/dard-studio",
+            "SYSTEM": "spaces",
+            "GRADIO_SERVER_PORT": str(port),
+            **environment,
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    url = f"http://127.0.0.1:{port}/"
+    try:
+        for _ in range(240):
+            assert process.poll() is None, process.stdout and process.stdout.read()
+            try:
+                urllib.request.urlopen(url, timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.5)
+        else:
+            raise AssertionError("the page did not answer within two minutes")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def test_a_cpu_space_works_on_the_embedded_model() -> None:
+    with started() as url:
+        client = Client(url, verbose=False)
+        health = client.predict(api_name="/health")
+        assert list(health["models"]) == ["embedded"] and health["borrows_gpu"] is False
+        decoded = client.predict(
+            "The city of [MASK] [MASK] is on the Southern California coast .", "dard", "", {}, api_name="/decode"
+        )
+        assert "[MASK]" not in decoded["text"]
+        assert client.predict(api_name="/health")["models"]["embedded"]["weights"] > 1_000_000
+
+
+def test_a_zero_gpu_space_loads_its_models_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "spaces.py").write_text(FAKE_SPACES, encoding="utf-8")
+    with started(SPACES_ZERO_GPU="1", PYTHONPATH=str(tmp_path), DARD_MODELS="embedded") as url:
+        health = Client(url, verbose=False).predict(api_name="/health")
+        assert health["borrows_gpu"] is True
+        assert health["models"]["embedded"]["device"] == "cpu"

@@ -1,0 +1,104 @@
+"""The Lab without a browser: experiments as they come in, the runs behind a point, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+import dard
+from dard.experiments import Results
+from dard.models.base import Model
+from dard.state import InputError
+from visual.lab import SAMPLES_AT_MOST, Lab
+
+
+@pytest.fixture(scope="module")
+def lab() -> Lab:
+    loaded: dict[str, Model] = {}
+
+    def model(name: str) -> Model:
+        if name != "embedded":
+            raise InputError(f"unknown model {name!r}")
+        if name not in loaded:
+            loaded[name] = dard.load_model(name)
+        return loaded[name]
+
+    return Lab(model)
+
+
+def asked(**changes: Any) -> dict[str, Any]:
+    return {"experiment": "mixing-ablation", "task": "places", "model": "embedded", "samples": 2, **changes}
+
+
+def test_an_experiment_tells_how_far_it_is_and_ends_with_its_results(lab: Lab) -> None:
+    replies = list(lab.experiment(asked()))
+    last = replies[-1]
+    assert [reply["done"] for reply in replies] == sorted(reply["done"] for reply in replies)
+    assert last["kind"] == "results" and last["done"] == last["total"] == 10
+    assert last["figure"]["data"] and last["tables"][0]["rows"]
+    assert json.dumps(last)
+    variant = last["tables"][0]["variants"][-1]
+    runs = lab.runs({"lab": last["lab"], "variant": variant})["runs"]
+    assert len(runs) == 2 and {run["decoder"] for run in runs} == {"dard"}
+    again = dard.decode(dard.load_model("embedded"), runs[0]["prompt"], runs[0]["decoder"], **runs[0]["settings"])
+    assert again.num_steps == runs[0]["passes"]
+
+
+def test_the_files_hold_the_rows_and_the_tables(lab: Lab) -> None:
+    key = list(lab.experiment(asked()))[-1]["lab"]
+    name, _, content = lab.file({"lab": key, "kind": "rows"})
+    lines = content.decode().splitlines()
+    assert name == "mixing-ablation-places.jsonl" and len(Results(json.loads(lines[0])).variants) * 2 == len(lines) - 1
+    name, _, content = lab.file({"lab": key, "kind": "tables"})
+    assert name.endswith(".md") and content.decode().startswith("# ")
+
+
+def test_it_stops_between_batches(lab: Lab) -> None:
+    replies = lab.experiment(asked(samples=40))
+    first = next(replies)
+    next(replies)
+    lab.stop({"lab": first["lab"]})
+    rest = list(replies)
+    assert rest[-1]["kind"] == "results" and rest[-1]["done"] < rest[-1]["total"]
+    assert "so far" in rest[-1]["about"]
+    lab.stop({"lab": first["lab"]})  # an experiment that has ended can be stopped again
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"experiment": "<img>"}, "unknown experiment"),
+        ({"task": "gsm8k"}, "unknown task"),
+        ({"model": "other"}, "unknown model"),
+        ({"samples": 0}, "samples"),
+        ({"samples": SAMPLES_AT_MOST + 1}, "too many"),
+        ({"samples": "3"}, "samples"),
+        ({"samples": True}, "samples"),
+        ({"seed": -1}, "seed"),
+        ({"experiment": None}, "experiment must be text"),
+        ({"task": "x" * 1000}, "task must be text"),
+    ],
+)
+def test_bad_input_gets_a_sentence(lab: Lab, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        list(lab.experiment(asked(**changes)))
+
+
+def test_what_is_not_there_gets_a_sentence(lab: Lab) -> None:
+    with pytest.raises(InputError, match="no recorded results"):
+        lab.recorded({"stem": "../../etc/passwd"})
+    with pytest.raises(InputError, match="forgotten"):
+        lab.runs({"lab": "nothing", "variant": "x"})
+    key = list(lab.experiment(asked()))[-1]["lab"]
+    with pytest.raises(InputError, match="no variant"):
+        lab.runs({"lab": key, "variant": "<script>"})
+
+
+def test_recorded_results_are_complete_and_say_how_they_were_made(lab: Lab) -> None:
+    for stem in lab.offer()["recorded"]:
+        view = lab.recorded({"stem": stem})
+        assert view["done"] == view["total"] > 0
+        assert view["command"].startswith("python -m dard experiment")
+        assert view["figure"]["data"]

@@ -1,0 +1,95 @@
+"""Passes in this process, and as a ZeroGPU Space would run them: with everything that goes in and out pickled."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+import dard
+from dard.models.scripted import LOS_DIEGO, los_diego
+from tests.helpers import without_times
+from tests.tiny import random_model
+from visual import passes as module
+from visual.passes import LOADED, MOST_SECONDS, borrowed, passes, seconds, work
+
+
+class Elsewhere:
+    """A model that says it lives on a GPU."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self.device = torch.device("cuda")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def __reduce__(self) -> Any:
+        raise AssertionError("a model must not travel")
+
+
+@pytest.fixture
+def space(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """A Space that borrows GPUs; collects for how many seconds."""
+    asked: list[int] = []
+    spaces = ModuleType("spaces")
+
+    def gpu(duration: Callable[..., int]) -> Callable[..., Any]:
+        def mark(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+            def run(*arguments: Any) -> Iterator[Any]:
+                asked.append(duration(*arguments))
+                for made in function(*pickle.loads(pickle.dumps(arguments))):
+                    yield pickle.loads(pickle.dumps(made))
+
+            return run
+
+        return mark
+
+    spaces.GPU = gpu  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "spaces", spaces)
+    monkeypatch.setenv("SPACES_ZERO_GPU", "1")
+    borrowed.cache_clear()
+    yield asked
+    borrowed.cache_clear()
+
+
+@pytest.mark.parametrize("decoder", ["dard", "wino", "saber", "standard", "threshold", "entropy_bound"])
+def test_borrowed_passes_make_the_same_trace(space: list[int], decoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = random_model(1, layers=2)
+    monkeypatch.setitem(LOADED, "tiny", model)
+    here = dard.decode(model, "w5 w6", decoder, gen_length=12, block_length=6)
+    session = dard.Session(model, "w5 w6", decoder, gen_length=12, block_length=6)
+    session.model = Elsewhere(model)  # type: ignore[assignment]
+    made = list(passes("tiny", [session]))
+    assert len(made) == here.num_steps and session.finished
+    session.model = model
+    assert without_times(session.trace) == without_times(here)
+    assert space == [seconds("tiny", [session], 2 * 12)]
+
+
+def test_sessions_of_different_lengths_end_on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    sessions = [dard.Session(los_diego(), LOS_DIEGO, name) for name in ("dard", "standard")]
+    took_part = [len(made) for made in passes("los-diego", sessions)]
+    assert all(session.finished for session in sessions)
+    assert sum(took_part) == sum(len(session.steps) for session in sessions)
+
+
+def test_no_more_passes_than_asked_for() -> None:
+    session = dard.Session(los_diego(), LOS_DIEGO, tau_c=0.4)
+    assert len(list(passes("los-diego", [session], 2))) == 2 and len(session.steps) == 2
+    assert not list(passes("los-diego", [session], 0))
+
+
+def test_the_time_asked_for_follows_the_settings_and_is_bounded() -> None:
+    assert seconds("m", [], 1) < seconds("m", [], 200) < seconds("m", [], 10_000) == MOST_SECONDS
+
+
+def test_work_stops_when_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(module.LOADED, "los-diego", los_diego())
+    session = dard.Session(los_diego(), LOS_DIEGO, "standard", steps=1)
+    assert len(list(work("los-diego", [session], 50))) == 1

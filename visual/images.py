@@ -1,0 +1,70 @@
+"""Pictures that visitors gave, for models that take them.
+
+Promises: a picture is checked when it arrives and known by an unguessable name afterwards; only so many are kept, the
+oldest go first, and the model's reading of a picture is made once.
+Does not know: the page, prompts, decoders.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import secrets
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from dard.state import InputError
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from dard.models import Model
+
+KEPT = 30
+UPLOAD_AT_MOST = 16 << 20
+SMALL = 256  # pixels of the longer side of what the page shows
+
+
+class Images:
+    """The pictures of all visitors."""
+
+    def __init__(self) -> None:
+        self._images: OrderedDict[str, Image.Image] = OrderedDict()
+        self._seen: dict[tuple[str, str], Model] = {}  # picture and model → the model that has seen it
+        self._lock = threading.Lock()
+
+    def keep(self, content: bytes) -> dict[str, Any]:
+        """Check a picture and keep it: its name, its size, and a small copy as a data address."""
+        from dard.models.images import open_image
+
+        if len(content) > UPLOAD_AT_MOST:
+            raise InputError(f"image file is larger than {UPLOAD_AT_MOST >> 20} MB")
+        image = open_image(content)
+        name = secrets.token_urlsafe(18)
+        with self._lock:
+            self._images[name] = image
+            while len(self._images) > KEPT:
+                gone, _ = self._images.popitem(last=False)
+                self._seen = {key: model for key, model in self._seen.items() if key[0] != gone}
+        small = image.copy()
+        small.thumbnail((SMALL, SMALL))
+        file = io.BytesIO()
+        small.save(file, "PNG")
+        address = f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
+        return {"image": name, "width": image.width, "height": image.height, "small": address}
+
+    def show(self, model: Model, name: str) -> Model:
+        """The model with this picture before every prompt."""
+        from dard.models import with_image
+
+        with self._lock:
+            image = self._images.get(name)
+            if image is not None:
+                self._images.move_to_end(name)
+        if image is None:
+            raise InputError("the server has forgotten this picture; choose it again")
+        key = (name, model.name)
+        if key not in self._seen:
+            self._seen[key] = with_image(model, image)
+        return self._seen[key]

@@ -1,0 +1,174 @@
+"""The Lab: experiments of `dard.experiments`, small, for a page. No Gradio in here.
+
+Promises: what arrives is checked; an experiment tells how far it is, with its chart and tables, as it goes, and stops
+between two batches; the results of the last few runs and the recorded ones are kept, to ask for the decodes behind a
+point or for a file.
+Does not know: the browser, or how a decode is shown.
+"""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
+from dard.experiments.results import stem_of
+from dard.state import InputError
+from dard.tasks import TASKS
+from visual.payload import sentence, shown
+
+if TYPE_CHECKING:
+    from dard.models import Model
+
+RESULTS = Path(__file__).resolve().parents[1] / "assets" / "results"
+SAMPLES_AT_MOST = 100
+RESULTS_KEPT = 20
+RUNS_SHOWN = 100
+NEWS_EVERY = 0.4  # seconds between two charts
+
+
+class Lab:
+    """The experiments of all visitors."""
+
+    def __init__(self, model: Callable[[str], Model]) -> None:
+        self._model = model
+        self._kept: OrderedDict[str, Results] = OrderedDict()
+        self._stops: dict[str, threading.Event] = {}
+        self._lock = threading.Lock()
+
+    def offer(self) -> dict[str, Any]:
+        """What the tab is built from."""
+        return {
+            "experiments": [
+                {"name": e.name, "title": e.title, "paper": e.paper, "shows": e.shows, "task": e.default_task}
+                for e in EXPERIMENTS.values()
+            ],
+            "tasks": [{"name": name, "title": task.title} for name, task in TASKS.items()],
+            "recorded": sorted(path.stem for path in RESULTS.glob("*.jsonl")),
+            "samples": SAMPLES_AT_MOST,
+        }
+
+    def experiment(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Run an experiment, telling how far it is."""
+        samples, seed = data.get("samples"), data.get("seed", 0)
+        if isinstance(samples, int) and not isinstance(samples, bool) and samples > SAMPLES_AT_MOST:
+            raise InputError(f"samples = {samples} is too many for this page; it runs at most {SAMPLES_AT_MOST}")
+        task = word(data, "task")
+        if task not in TASKS:
+            raise InputError(f"unknown task {shown(task)!r}; this page has {', '.join(TASKS)}")
+        plan = make_plan(word(data, "experiment"), self._model(word(data, "model")), task, samples, seed)
+        key, stop = self._keep(plan.results), threading.Event()
+        self._stops[key] = stop
+        try:
+            told = 0.0
+            for progress in run(plan, stop=stop):
+                if time.monotonic() - told >= NEWS_EVERY and progress.done:
+                    yield self.view(key)
+                    told = time.monotonic()
+                else:
+                    yield {"kind": "progress", "lab": key, "done": progress.done, "total": progress.total}
+            yield self.view(key)
+        finally:
+            self._stops.pop(key, None)
+
+    def stop(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Stop an experiment after the batch it is in."""
+        if stop := self._stops.get(word(data, "lab")):
+            stop.set()
+        return {"kind": "stopped"}
+
+    def recorded(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Results that came with the project."""
+        stem = word(data, "stem")
+        if stem not in self.offer()["recorded"]:
+            raise InputError(f"there are no recorded results named {shown(stem)!r}")
+        return self.view(self._keep(load(RESULTS, stem)))
+
+    def view(self, key: str) -> dict[str, Any]:
+        """Chart and tables of what is known so far."""
+        results = self._find(key)
+        experiment = get_experiment(results.header["experiment"])
+        tables = experiment.tables(results) if results.rows else []
+        return {
+            "kind": "results",
+            "lab": key,
+            "done": len(results.rows),
+            "total": results.total,
+            "figure": experiment.figure(results) if results.rows else None,
+            "tables": [
+                {
+                    "caption": sentence(table.caption),
+                    "columns": list(table.columns),
+                    "rows": [list(row) for row in table.rows],
+                    "variants": list(table.variants),
+                }
+                for table in tables
+            ],
+            "about": about(results),
+            "command": results.header["command"],
+        }
+
+    def runs(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The decodes behind a point, those with a wrong answer first."""
+        results = self._find(word(data, "lab"))
+        found = results.runs(word(data, "variant"))
+        found.sort(key=lambda run: (run.row.get("right", True) is not False, run.sample))
+        return {
+            "kind": "runs",
+            "model": results.header["model"],
+            "runs": [
+                {
+                    "sample": run.sample,
+                    "prompt": run.prompt,
+                    "decoder": run.decoder,
+                    "settings": dict(run.settings),
+                    "right": run.row.get("right"),
+                    "passes": run.row.get("passes"),
+                    "text": sentence(str(run.row.get("text", ""))),
+                }
+                for run in found[:RUNS_SHOWN]
+            ],
+        }
+
+    def file(self, data: dict[str, Any]) -> tuple[str, str, bytes]:
+        """Name, media type and content of what there is to download: the rows, or the tables."""
+        results = self._find(word(data, "lab"))
+        stem = stem_of(results.header)
+        if word(data, "kind") == "tables":
+            return f"{stem}.md", "text/markdown", markdown(results).encode()
+        return f"{stem}.jsonl", "application/jsonl", results.jsonl().encode()
+
+    def _keep(self, results: Results) -> str:
+        key = secrets.token_urlsafe(18)
+        with self._lock:
+            self._kept[key] = results
+            while len(self._kept) > RESULTS_KEPT:
+                self._kept.popitem(last=False)
+        return key
+
+    def _find(self, key: str) -> Results:
+        with self._lock:
+            results = self._kept.get(key)
+        if results is None:
+            raise InputError("the server has forgotten these results; run the experiment again")
+        return results
+
+
+def about(results: Results) -> str:
+    """One line on what was run."""
+    header = results.header
+    done = "" if results.complete else f"; {len(results.rows)} of {results.total} rows so far"
+    return f"{header['task_title']}, model {header['model']}, {header['samples']} samples, seed {header['seed']}{done}"
+
+
+def word(data: dict[str, Any], name: str) -> str:
+    """A short string from what a client sent."""
+    value = data.get(name)
+    if not isinstance(value, str) or len(value) > 300:
+        raise InputError(f"{name} must be text of at most 300 characters")
+    return value

@@ -1,0 +1,82 @@
+"""Where the forward passes of a page run: in this process, or, on a ZeroGPU Space, in one that borrows a GPU.
+
+Promises: `passes` makes the same steps in either place, one pass of all sessions at a time, and each session holds its
+new step when the pass is reported.
+Does not know: Gradio, or who is watching.
+
+A ZeroGPU Space has no GPU of its own. A function marked with `spaces.GPU` runs in a forked process that holds one for a
+limited time; what goes in and what comes out is pickled, and nothing else that it changes is seen here. So a session
+travels without its model and its past, the model is found in the memory that was forked, and only new steps come back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from typing import Any
+
+from dard.models.base import Model
+from dard.session import Session, one_pass
+from dard.state import DecodeState
+from dard.trace import Step
+
+# Models by the name they were loaded under; a forked process inherits them.
+LOADED: dict[str, Model] = {}
+
+LEAST_SECONDS, MOST_SECONDS = 15, 120  # how long a GPU may be asked for
+SECONDS_PER_PASS = 0.25  # of an 8 B model and 512 positions, with room to spare
+
+Made = list[tuple[int, Step, DecodeState]]
+Borrowed = Callable[[str, list[Session], int], Iterator[Made]]
+
+
+def on_zero_gpu() -> bool:
+    """Whether this is a Space whose GPUs are borrowed."""
+    return bool(os.environ.get("SPACES_ZERO_GPU"))
+
+
+def passes(name: str, sessions: Sequence[Session], most: int | None = None) -> Iterator[list[Session]]:
+    """Make at most so many passes (all that are left: None) of the model with this name. Yields who took part."""
+    left = most
+    if not on_zero_gpu() or sessions[0].model.device.type == "cpu":
+        while left != 0 and (going := [session for session in sessions if not session.finished]):
+            one_pass(going)
+            left = None if left is None else left - 1
+            yield going
+        return
+    bound = max(2 * len(session.state.tokens) for session in sessions)
+    for made in borrowed()(name, list(sessions), bound if left is None else min(left, bound)):
+        for number, step, state in made:
+            sessions[number].take(step, state)
+        yield [sessions[number] for number, _, _ in made]
+
+
+def work(name: str, sessions: list[Session], most: int) -> Iterator[Made]:
+    """What runs beside the GPU, on copies of the sessions."""
+    for session in sessions:
+        session.model = LOADED[name]
+    for _ in range(most):
+        going = [number for number, session in enumerate(sessions) if not session.finished]
+        if not going:
+            return
+        one_pass([sessions[number] for number in going])
+        yield [(number, sessions[number].steps[-1], sessions[number].state) for number in going]
+
+
+def seconds(name: str, sessions: list[Session], most: int) -> int:
+    """How long to ask for a GPU, from the settings of what is to be decoded.
+
+    >>> seconds("llada-8b-instruct", [], 400)
+    100
+    """
+    return round(min(MOST_SECONDS, max(LEAST_SECONDS, SECONDS_PER_PASS * most)))
+
+
+@cache
+def borrowed() -> Borrowed:
+    """`work`, marked so that it runs where a GPU is. A Space looks for such a mark when it starts."""
+    import spaces  # installed on ZeroGPU Spaces, and only there
+
+    mark: Any = spaces.GPU(duration=seconds)
+    return mark(work)
