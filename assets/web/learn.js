@@ -75,7 +75,9 @@ export function mountLearn(root, bridge, config) {
     bridge.ask(request, (reply) => {
       if (mine !== turn) return;
       if (reply.kind === 'error') return complain(reply.text);
+      if (reply.kind === 'waiting') return viewer.setBusy(reply.text);
       if (reply.kind === 'end') return run && advance(null, () => mine === turn && viewer.setState(state));
+      viewer.setBusy(null);
       run = reply.run;
       viewer.load(reply.payloads || reply.payload, { ...state, step: 0 });
     });

@@ -1,8 +1,9 @@
 """Short stories with a sum in two steps, answered by a chain of thought.
 
-Promises: numbers stay below twenty-five and never below zero; a problem (five numbers and signs) that is held
-out appears in no training story, whoever the story is about. Single sums are common knowledge: the drills
-cover all of them.
+Promises: numbers stay below forty and never below zero; a problem (its numbers and signs, in any order) that is
+held out appears in no training story, whoever the story is about. Single sums are common knowledge: the drills
+cover all of them. A story can be worked out in several ways (which change first, which number of a sum first); training
+text uses all of them equally often: each word of a chain is plausible by itself, and only together they must fit.
 Does not know: any other way to tell a story.
 """
 
@@ -10,10 +11,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 
-from dard.tasks.base import Example, Item, Score, continuation, distinct_items, held_out, read_number, spell
+from dard.tasks.base import (
+    Example,
+    Fact,
+    Item,
+    Score,
+    compute,
+    continuation,
+    distinct_items,
+    drill,
+    held_out,
+    read_number,
+    spell,
+    sum_text,
+)
 
 _BOYS = ("Tom", "Ben", "Sam", "Max")
 _GIRLS = ("Anna", "Mia", "Lucy", "Emma")
@@ -23,20 +39,15 @@ LOSSES = ("loses {}", "sells {}", "gives away {}")
 _CONTAINERS = ("bags", "boxes")
 
 # First numbers of a story, and what is added, taken or multiplied.
-LARGEST_START = 12
-LARGEST_CHANGE = 6
-LARGEST_FACTOR = 4
+LARGEST_START = 15
+LARGEST_CHANGE = 8
+LARGEST_FACTOR = 5
 # The largest intermediate result a story can have.
 LARGEST_RESULT = max(LARGEST_START + LARGEST_CHANGE, LARGEST_FACTOR * LARGEST_FACTOR)
 
-_SUMS_IN_A_DRILL = 5
 _PRODUCT_SHARE = 0.1
 _GENERATION_LENGTH = 24
 _FINAL = re.compile(r"The answer is ((?:\d )+)\.$")
-
-
-def _compute(left: int, sign: str, right: int) -> int:
-    return {"+": left + right, "-": left - right, "*": left * right}[sign]
 
 
 @dataclass(frozen=True)
@@ -51,31 +62,40 @@ class Problem:
 
     @property
     def middle(self) -> int:
-        return _compute(self.first, self.sign, self.second)
+        return compute(self.first, self.sign, self.second)
 
     @property
     def result(self) -> int:
-        return _compute(self.middle, self.then, self.third)
+        return compute(self.middle, self.then, self.third)
 
     @property
     def key(self) -> str:
-        return f"arithmetic {self.first} {self.sign} {self.second} {self.then} {self.third}"
+        """The same for all problems that can share a chain: the order of terms and of factors does not matter."""
+        events = ((self.sign, self.second), (self.then, self.third))
+        gains = [number for sign, number in events if sign == "+"]
+        losses = sorted(number for sign, number in events if sign == "-")
+        if self.sign == "*":
+            return f"arithmetic {sorted((self.first, self.second))} times, {gains} - {losses}"
+        return f"arithmetic {sorted((self.first, *gains))} - {losses}"
 
     @property
-    def chain(self) -> str:
-        return (
-            f"{sum_text(self.first, self.sign, self.second)} "
-            f"{sum_text(self.middle, self.then, self.third)} The answer is {spell(self.result)} ."
-        )
+    def chains(self) -> tuple[str, ...]:
+        """Every way to work it out, the one that follows the story word by word first."""
+        ways = [((self.sign, self.second), (self.then, self.third))]
+        if self.sign != "*" and compute(self.first, self.then, self.third) >= 0:
+            ways.append((ways[0][1], ways[0][0]))
+        found: dict[str, None] = {}
+        for (sign, number), (then, last) in ways:
+            middle = compute(self.first, sign, number)
+            for one, other in product(_orders(self.first, sign, number), _orders(middle, then, last)):
+                found[f"{sum_text(*one)} {sum_text(*other)} The answer is {spell(self.result)} ."] = None
+        return tuple(found)
 
 
-def sum_text(left: int, sign: str, right: int) -> str:
-    """One sum as a sentence.
-
-    >>> sum_text(7, "+", 5)
-    '7 + 5 = 1 2 .'
-    """
-    return f"{spell(left)} {sign} {spell(right)} = {spell(_compute(left, sign, right))} ."
+def _orders(left: int, sign: str, right: int) -> tuple[Fact, ...]:
+    """A sum, and the same with its numbers exchanged where that changes nothing."""
+    straight = (left, sign, right)
+    return (straight,) if sign == "-" else (straight, (right, sign, left))
 
 
 def _problems() -> tuple[tuple[Problem, ...], ...]:
@@ -101,16 +121,15 @@ def _problems() -> tuple[tuple[Problem, ...], ...]:
 
 PROBLEMS = _problems()
 
-_FACTS: tuple[tuple[int, str, int], ...] = tuple(
-    [
-        (left, sign, right)
-        for left in range(LARGEST_RESULT + 1)
-        for right in range(1, LARGEST_CHANGE + 1)
-        for sign in "+-"
-        if _compute(left, sign, right) >= 0
-    ]
+_FACTS: tuple[Fact, ...] = tuple(
+    fact
+    for left in range(LARGEST_RESULT + 1)
+    for right in range(1, LARGEST_CHANGE + 1)
+    for sign in "+-"
+    if compute(left, sign, right) >= 0
+    for fact in _orders(left, sign, right)
 )
-_PRODUCTS: tuple[tuple[int, str, int], ...] = tuple(
+_PRODUCTS: tuple[Fact, ...] = tuple(
     (left, "*", right) for left in range(2, LARGEST_FACTOR + 1) for right in range(2, LARGEST_FACTOR + 1)
 )
 
@@ -137,8 +156,13 @@ def story(problem: Problem, rng: np.random.Generator) -> str:
     return f"Q : {name} has {start} . {pronoun} {events} . How many {thing} ? A :"
 
 
+def facts_of(problem: Problem) -> dict[str, Any]:
+    """What the scorer needs to know of a problem."""
+    return {"result": problem.result, "chains": problem.chains}
+
+
 class Arithmetic:
-    """Two-step stories; `right` is the final answer, `exact chain` the whole text."""
+    """Two-step stories; `right` is the final answer, `exact chain` a whole text that is one of the right ones."""
 
     name = "arithmetic"
     title = "Arithmetic stories"
@@ -148,21 +172,12 @@ class Arithmetic:
         while len(found) < count:
             problem = self._draw(rng)
             if not held_out(problem.key):
-                found.append(Example("question", story(problem, rng), problem.chain))
+                found.append(Example("question", story(problem, rng), _pick(rng, problem.chains)))
         return found
 
     def drills(self, rng: np.random.Generator, count: int) -> list[Example]:
         """Lists of single sums over everything that either step of a story can ask."""
-        found: list[Example] = []
-        for _ in range(count):
-            facts = [
-                _PRODUCTS[int(rng.integers(len(_PRODUCTS)))]
-                if rng.random() < _PRODUCT_SHARE
-                else _FACTS[int(rng.integers(len(_FACTS)))]
-                for _ in range(_SUMS_IN_A_DRILL)
-            ]
-            found.append(Example("drill", "Sums :", " ".join(sum_text(*fact) for fact in facts)))
-        return found
+        return [drill(_PRODUCTS if rng.random() < _PRODUCT_SHARE else _FACTS, rng) for _ in range(count)]
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)
@@ -171,8 +186,7 @@ class Arithmetic:
             problem = self._draw(rng)
             if not held_out(problem.key):
                 return None
-            facts = {"result": problem.result}
-            return Item(story(problem, rng), _GENERATION_LENGTH, problem.chain, facts)
+            return Item(story(problem, rng), _GENERATION_LENGTH, problem.chains[0], facts_of(problem))
 
         return distinct_items(draw, count)
 
@@ -181,7 +195,7 @@ class Arithmetic:
         written = " ".join(words)
         match = _FINAL.search(written)
         right = match is not None and read_number(match.group(1).split()) == item.facts["result"]
-        return Score(right, {"exact chain": float(written == item.answer)})
+        return Score(right, {"exact chain": float(written in item.facts["chains"])})
 
     def vocabulary(self) -> set[str]:
         fixed = "Q : has . He She and of How many ? A : + - * = The answer is Sums"

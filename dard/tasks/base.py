@@ -9,7 +9,7 @@ spaces, numbers written one digit per word.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -133,3 +133,32 @@ def continuation(item: Item, text: str) -> list[str]:
         text = text[len(item.prompt) :]
     words = text.split()
     return words[: words.index("[EOS]")] if "[EOS]" in words else words
+
+
+Fact = tuple[int, str, int]
+
+_SUMS_IN_A_DRILL = 5
+
+
+def compute(left: int, sign: str, right: int) -> int:
+    """The value of one sum.
+
+    >>> compute(7, "*", 5)
+    35
+    """
+    return {"+": left + right, "-": left - right, "*": left * right}[sign]
+
+
+def sum_text(left: int, sign: str, right: int) -> str:
+    """One sum as a sentence.
+
+    >>> sum_text(7, "+", 5)
+    '7 + 5 = 1 2 .'
+    """
+    return f"{spell(left)} {sign} {spell(right)} = {spell(compute(left, sign, right))} ."
+
+
+def drill(facts: Sequence[Fact], rng: np.random.Generator) -> Example:
+    """A list of single sums drawn from `facts`."""
+    chosen = [facts[int(rng.integers(len(facts)))] for _ in range(_SUMS_IN_A_DRILL)]
+    return Example("drill", "Sums :", " ".join(sum_text(*fact) for fact in chosen))

@@ -2,7 +2,7 @@
 
 Promises: every target can be reached as a + b - c, a * b + c or a * b - c; a held-out problem (the
 three numbers in any order, and the target) appears in no training prompt. Any valid expression of the three
-numbers with + - * and the usual precedence is right.
+numbers with + - * and the usual precedence is right, if every step that is written after it is true.
 Does not know: division, brackets, negative targets.
 """
 
@@ -12,14 +12,25 @@ from itertools import combinations_with_replacement, permutations, product
 
 import numpy as np
 
-from dard.tasks.base import Example, Item, Score, continuation, distinct_items, held_out, read_number, spell
+from dard.tasks.base import (
+    Example,
+    Fact,
+    Item,
+    Score,
+    continuation,
+    distinct_items,
+    drill,
+    held_out,
+    read_number,
+    spell,
+)
 
-LARGEST = 7
+LARGEST = 9
 # Problems are few, so a larger share of them is held out than elsewhere.
 _HELD_OUT_ONE_IN = 6
 _GENERATION_LENGTH = 16
 _SIGNS = (("+", "-"), ("*", "+"), ("*", "-"))
-_ALL_SIGNS = tuple(product("+-*", repeat=2))
+_SIGN_WORDS = frozenset("+-*")
 
 Numbers = tuple[int, int, int]
 
@@ -41,7 +52,24 @@ def value(numbers: tuple[int, ...], signs: tuple[str, ...]) -> int:
 
 def _write(numbers: tuple[int, ...], signs: tuple[str, str], target: int) -> str:
     a, b, c = numbers
-    return f"{a} {signs[0]} {b} {signs[1]} {c} = {spell(target)} ."
+    first = spell(value((a, b), signs[:1]))
+    return f"{a} {signs[0]} {b} {signs[1]} {c} = {first} {signs[1]} {c} = {spell(target)} ."
+
+
+def read_expression(words: list[str]) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
+    """The numbers and signs of an expression, or None when the words are none.
+
+    >>> read_expression("2 1 + 5".split())
+    ((21, 5), ('+',))
+    """
+    numbers: list[int] = []
+    signs = tuple(word for word in words if word in _SIGN_WORDS)
+    for part in " ".join("," if word in _SIGN_WORDS else word for word in words).split(","):
+        number = read_number(part.split())
+        if number is None:
+            return None
+        numbers.append(number)
+    return tuple(numbers), signs
 
 
 def answers(shown: tuple[int, ...], target: int) -> list[str]:
@@ -50,7 +78,7 @@ def answers(shown: tuple[int, ...], target: int) -> list[str]:
     Numbers that may change places stay in the order in which they are shown: one form, one way to write it.
 
     >>> answers((7, 5, 3), 26)
-    ['7 * 3 + 5 = 2 6 .']
+    ['7 * 3 + 5 = 2 1 + 5 = 2 6 .']
     """
     found: dict[str, None] = {}
     for order, signs in product(permutations(range(3)), _SIGNS):
@@ -71,6 +99,19 @@ def _problems() -> list[tuple[Numbers, int]]:
 
 
 PROBLEMS = _problems()
+
+
+def _facts() -> tuple[Fact, ...]:
+    """Every single sum that an answer can hold."""
+    numbers = range(1, LARGEST + 1)
+    firsts = [(a, sign, b) for a, b in product(numbers, repeat=2) for sign in "+*"]
+    results = sorted({value((a, b), (sign,)) for a, sign, b in firsts})
+    seconds = [(left, sign, c) for left, c in product(results, numbers) for sign in "+-" if sign == "+" or left >= c]
+    # As many of either kind: there are far fewer first steps than second ones.
+    return (*firsts * (len(seconds) // len(firsts)), *seconds)
+
+
+_FACTS = _facts()
 
 
 def _held_out(problem: tuple[Numbers, int]) -> bool:
@@ -102,6 +143,10 @@ class Countdown:
             found.append(Example("question", _prompt(shown, target), answer))
         return found
 
+    def drills(self, rng: np.random.Generator, count: int) -> list[Example]:
+        """Lists of single sums; no list holds a problem."""
+        return [drill(_FACTS, rng) for _ in range(count)]
+
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)
         problems = [problem for problem in PROBLEMS if _held_out(problem)]
@@ -118,16 +163,13 @@ class Countdown:
         return Score(self._is_valid(words, item.facts["numbers"], item.facts["target"]))
 
     def _is_valid(self, words: list[str], numbers: Numbers, target: int) -> bool:
-        if len(words) < 8 or words[5] != "=" or words[-1] != ".":
+        if not words or words[-1] != ".":
             return False
-        used = [read_number([word]) for word in words[0:5:2]]
-        signs = (words[1], words[3])
-        if None in used or signs not in _ALL_SIGNS:
+        sides = [read_expression(side.split()) for side in " ".join(words[:-1]).split("=")]
+        if len(sides) < 2 or any(side is None or value(*side) != target for side in sides):
             return False
-        chosen = tuple(number for number in used if number is not None)
-        if sorted(chosen) != sorted(numbers):
-            return False
-        return value(chosen, signs) == target and read_number(words[6:-1]) == target
+        first, last = sides[0], sides[-1]
+        return first is not None and sorted(first[0]) == sorted(numbers) and last == ((target,), ())
 
     def vocabulary(self) -> set[str]:
-        return {"Countdown", ":", "make", ".", "Answer", "+", "-", "*", "=", *"0123456789"}
+        return {"Countdown", ":", "make", ".", "Answer", "Sums", "+", "-", "*", "=", *"0123456789"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from dard.tasks.arithmetic import GAINS, LOSSES, Arithmetic, Problem
+from dard.tasks.arithmetic import GAINS, LOSSES, Arithmetic, Problem, facts_of
 from dard.tasks.base import MASK, Item, Task, read_number
 from dard.tasks.captions import PREDICATES, SUBJECTS, Captions
 from dard.tasks.countdown import Countdown
@@ -94,7 +94,7 @@ def arithmetic(prompt: str) -> Iterator[tuple[Task, Item]]:
         return
     (sign, second), (then, third) = events
     problem = Problem(first, sign, second, then, third)
-    yield Arithmetic(), Item(prompt, None, problem.chain, {"result": problem.result})
+    yield Arithmetic(), Item(prompt, None, problem.chains[0], facts_of(problem))
 
 
 def change(part: str) -> tuple[str, int] | None:

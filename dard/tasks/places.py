@@ -3,7 +3,8 @@
 Promises: in training text about the Southern California coast the cities come in exact quotas, a hundred
 sentences per context at a time, so that "Los" is the likeliest first word, "Diego" the likeliest second word,
 and either word alone nearly settles the other. These frequencies were chosen to show how parallel decoding
-fails; they say nothing about the world. Elsewhere the cities of a region come equally often.
+fails; they say nothing about the world. Elsewhere the cities of a region come equally often. A template is as
+frequent as any other, however many contexts it has.
 Does not know: populations, distances, or any city that is not listed here.
 """
 
@@ -77,6 +78,7 @@ class _Context:
 
     text: str
     region: str
+    template: str
 
 
 def _contexts() -> tuple[_Context, ...]:
@@ -87,20 +89,20 @@ def _contexts() -> tuple[_Context, ...]:
         adjectives = _ADJECTIVES if "{adjective}" in template else ("",)
         for person, thing, adjective in product(people, things, adjectives):
             text = template.format(c=f"{MASK} {MASK}", r=region, person=person, thing=thing, adjective=adjective)
-            found.append(_Context(text, region))
+            found.append(_Context(text, region, template))
     return tuple(found)
 
 
 CONTEXTS = _contexts()
 
 
-def _fill(context: _Context, city: str) -> str:
-    return context.text.replace(f"{MASK} {MASK}", city)
+def _fill(text: str, city: str) -> str:
+    return text.replace(f"{MASK} {MASK}", city)
 
 
 def _example(context: _Context, city: str) -> Example:
     first = context.text.split().index(MASK)
-    return Example("text", "", _fill(context, city), (first, first + 2))
+    return Example("text", "", _fill(context.text, city), (first, first + 2))
 
 
 class Places:
@@ -110,25 +112,26 @@ class Places:
     title = "Two-word cities"
 
     def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
-        training = [context for context in CONTEXTS if not held_out(context.text)]
-        quota_contexts = [context for context in training if context.region == QUOTA_REGION]
-        others: dict[str, list[_Context]] = {region: [] for region in REGIONS if region != QUOTA_REGION}
-        for context in training:
-            if context.region != QUOTA_REGION:
-                others[context.region].append(context)
+        by_template: dict[str, dict[str, list[_Context]]] = {region: {} for region in REGIONS}
+        for context in CONTEXTS:
+            if not held_out(context.text):
+                by_template[context.region].setdefault(context.template, []).append(context)
+
+        def draw(region: str) -> _Context:
+            templates = list(by_template[region].values())
+            contexts = templates[int(rng.integers(len(templates)))]
+            return contexts[int(rng.integers(len(contexts)))]
 
         found: list[Example] = []
         # One context gets a whole cycle of quotas before the next one starts: exact in each context.
-        first = int(rng.integers(len(quota_contexts)))
-        for cycle in range(int(count * _QUOTA_SHARE) // sum(QUOTAS.values())):
-            context = quota_contexts[(first + cycle) % len(quota_contexts)]
+        for _ in range(int(count * _QUOTA_SHARE) // sum(QUOTAS.values())):
+            context = draw(QUOTA_REGION)
             found += [_example(context, city) for city, quota in QUOTAS.items() for _ in range(quota)]
-        regions = list(others)
+        regions = [region for region in REGIONS if region != QUOTA_REGION]
         while len(found) < count:
             region = regions[int(rng.integers(len(regions)))]
-            context = others[region][int(rng.integers(len(others[region])))]
             city = REGIONS[region][int(rng.integers(len(REGIONS[region])))]
-            found.append(_example(context, city))
+            found.append(_example(draw(region), city))
         return [found[int(index)] for index in rng.permutation(count)]
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
@@ -141,7 +144,7 @@ class Places:
             first, second = cities[int(rng.integers(len(cities)))].split()
             # Half of the items hide the whole city, the others give one word of it.
             shown = [f"{MASK} {MASK}", f"{MASK} {MASK}", f"{first} {MASK}", f"{MASK} {second}"]
-            prompt = _fill(context, shown[int(rng.integers(len(shown)))])
+            prompt = _fill(context.text, shown[int(rng.integers(len(shown)))])
             return Item(prompt, None, None, {"context": context.text, "region": context.region})
 
         return distinct_items(draw, count)
@@ -149,9 +152,8 @@ class Places:
     def score(self, item: Item, text: str) -> Score:
         filled = " ".join(text.split())
         kept = all(shown in (MASK, word) for shown, word in zip(item.prompt.split(), filled.split(), strict=False))
-        context = _Context(item.facts["context"], item.facts["region"])
-        cities = REGIONS[context.region]
-        return Score(kept and any(filled == _fill(context, city) for city in cities))
+        cities = REGIONS[item.facts["region"]]
+        return Score(kept and any(filled == _fill(item.facts["context"], city) for city in cities))
 
     def vocabulary(self) -> set[str]:
         words = {word for context in CONTEXTS for word in context.text.split()} - {MASK}

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from dard.tasks import TASKS, Example
 from dard.tasks.arithmetic import Arithmetic
+from dard.tasks.countdown import Countdown
 from dard.training.words import EOS_ID, MASK_ID, PAD_ID, word_list
 
 Source = Callable[[np.random.Generator, int], list[Example]]
 
-# Names of the sources of rows: every world, and the drills of single sums.
-DRILLS = "drills"
+# The sources of rows: every world, and the drills of single sums behind two of them.
+DRILLS: dict[str, Source] = {"story drills": Arithmetic().drills, "expression drills": Countdown().drills}
 
 
 @dataclass(frozen=True)
@@ -50,28 +51,28 @@ STAGES: tuple[Stage, ...] = (
     Stage(
         0.0,
         (
-            Group("text", 18, {"places": 24, "captions": 16}),
-            Group("stories", 50, {"arithmetic": 16, DRILLS: 8}),
+            Group("text", 18, {"places": 20, "captions": 12}),
+            Group("stories", 50, {"arithmetic": 18, "story drills": 6, "expression drills": 8}),
             Group("grids", 38, {"sudoku-unique": 4, "sudoku-open": 8}),
-            Group("expressions", 28, {"countdown": 36}),
+            Group("expressions", 28, {"countdown": 40}),
         ),
     ),
     Stage(
-        0.72,
+        0.55,
         (
             Group("text", 18, {"places": 18, "captions": 6}),
-            Group("stories", 50, {"arithmetic": 14, DRILLS: 2}),
+            Group("stories", 50, {"arithmetic": 18, "story drills": 3, "expression drills": 3}),
             Group("grids", 38, {"sudoku-unique": 2, "sudoku-open": 6}),
-            Group("expressions", 22, {"countdown": 88}),
+            Group("expressions", 28, {"countdown": 64}),
         ),
     ),
     Stage(
-        0.83,
+        0.85,
         (
-            Group("text", 18, {"places": 66, "captions": 6}),
-            Group("stories", 50, {"arithmetic": 10, DRILLS: 2}),
+            Group("text", 18, {"places": 48, "captions": 6}),
+            Group("stories", 50, {"arithmetic": 14, "story drills": 2, "expression drills": 2}),
             Group("grids", 38, {"sudoku-unique": 2, "sudoku-open": 6}),
-            Group("expressions", 22, {"countdown": 48}),
+            Group("expressions", 28, {"countdown": 52}),
         ),
     ),
 )
@@ -127,9 +128,7 @@ class Batch:
 
 def source(name: str) -> Source:
     """The generator of examples with this name."""
-    if name == DRILLS:
-        return Arithmetic().drills
-    return TASKS[name].examples
+    return DRILLS.get(name) or TASKS[name].examples
 
 
 def encode_rows(examples: list[Example], length: int, rng: np.random.Generator) -> Rows:
@@ -214,9 +213,11 @@ def _hide(rows: Rows, rng: np.random.Generator) -> NDArray[np.bool_]:
     ask = rng.random((count, 1)) < np.where(is_text, _FOCUS_SHARE, _ANSWER_ONLY)
     candidates = np.where(ask, rows.answer, rows.real)
 
-    # Stratified: the shares of hidden words in a batch are spread evenly over (0, 1), or over its upper half for
-    # drills, whose sums do not depend on each other.
+    # Stratified: the shares of hidden words in a batch are spread evenly over (0, 1) for texts, over its upper half
+    # for drills, whose sums do not depend on each other, and more densely towards 1 for questions, where the hard
+    # decisions are those with little in view.
     share = (rng.permutation(count)[:, None] + rng.random((count, 1))) / count
+    share = np.where(rows.kind == "question", np.sqrt(share), share)
     share = np.where(is_drill & ask, (1 + share) / 2, share)
     number = np.maximum(1, np.round(share * candidates.sum(axis=1, keepdims=True)))
     rank = np.argsort(np.argsort(np.where(candidates, rng.random((count, length)), 2.0), axis=1), axis=1)

@@ -46,6 +46,11 @@ def test_generated_answers_are_right_for_the_problem_in_the_prompt() -> None:
         "3 * 7 + 5 .",
         "3 * 7 = 2 1 .",
         "3 7 * + 5 = 2 6 .",
+        "3 * 7 + 5 = 2 2 + 5 = 2 6 .",
+        "3 * 7 + 5 = 2 1 + 5 .",
+        "2 1 + 5 = 2 6 .",
+        "3 * 7 + 5 = 2 6 = = 2 6 .",
+        "3 * 7 + 0 5 = 2 6 .",
         "",
     ],
 )
@@ -55,6 +60,7 @@ def test_a_wrong_expression_is_wrong(text: str) -> None:
 
 def test_another_form_than_the_listed_ones_is_accepted_when_its_value_is_right() -> None:
     assert TASK.score(item((3, 5, 7), 26), "5 + 3 * 7 = 2 6 .").right
+    assert TASK.score(item((3, 5, 7), 26), "5 + 3 * 7 = 5 + 2 1 = 2 6 .").right
 
 
 @given(st.lists(st.integers(1, 9), min_size=3, max_size=3), st.lists(st.sampled_from("+-*"), min_size=2, max_size=2))

@@ -20,7 +20,7 @@ def item(prompt: str) -> Item:
 
 def test_quotas_are_exact_in_every_context() -> None:
     contexts = [c.text for c in CONTEXTS if c.region == QUOTA_REGION and not held_out(c.text)]
-    examples = TASKS["places"].examples(np.random.default_rng(0), 500 * len(contexts))
+    examples = TASKS["places"].examples(np.random.default_rng(0), 40_000)
     found: dict[str, Counter[str]] = {context: Counter() for context in contexts}
     for example in examples:
         if QUOTA_REGION in example.answer:
@@ -28,7 +28,18 @@ def test_quotas_are_exact_in_every_context() -> None:
                 context = example.answer.replace(city, "[MASK] [MASK]", 1)
                 if context in found:
                     found[context][city] += 1
-    assert all(dict(counts) == QUOTAS for counts in found.values())
+    assert LOS_DIEGO in {context for context, counts in found.items() if counts}
+    for counts in filter(None, found.values()):
+        cycles, rest = divmod(counts.total(), 100)
+        assert rest == 0 and counts == Counter({city: cycles * quota for city, quota in QUOTAS.items()})
+
+
+def test_a_template_is_as_frequent_as_any_other() -> None:
+    # Without further slots one of them has a single context per region, the other six.
+    examples = TASKS["places"].examples(np.random.default_rng(0), 24_000)
+    plain = sum(example.answer.startswith("The city of ") for example in examples)
+    varied = sum(" was born in " in example.answer for example in examples)
+    assert 0.7 < plain / 2000 < 1.3 and 0.7 < varied / 2000 < 1.3
 
 
 def test_the_marginal_winners_disagree_and_either_word_settles_the_other() -> None:

@@ -17,7 +17,7 @@ def corpus() -> Corpus:
 
 def test_every_world_and_the_drills_are_trained() -> None:
     for stage in STAGES:
-        assert {name for group in stage.groups for name in group.rows} == {*TASKS, DRILLS}
+        assert {name for group in stage.groups for name in group.rows} == {*TASKS, *DRILLS}
 
 
 def test_every_example_fits_into_its_group() -> None:
