@@ -11,6 +11,7 @@ import { createThemeButton } from './theme.js';
 export function mountLab(root, bridge, config) {
   let lab = null; // the results on screen, as the server knows them
   let running = false;
+  let stopping = false; // Stop was pressed, perhaps before the server has said how the run is called
   let drawn = null; // the figure on screen
 
   const select = (label, entries) => h('select', { class: 'dv-select', 'aria-label': label }, entries.map(({ name, title }) => h('option', { value: name }, title)));
@@ -20,7 +21,7 @@ export function mountLab(root, bridge, config) {
   const samples = h('input', { class: 'dv-input dx-number', type: 'number', min: 1, max: config.samples, value: 16, 'aria-label': 'Samples' });
   const seed = h('input', { class: 'dv-input dx-number', type: 'number', min: 0, value: 0, 'aria-label': 'Seed' });
   const start = h('button', { class: 'dv-btn dv-primary', type: 'submit' }, 'Run experiment');
-  const stop = h('button', { class: 'dv-btn', type: 'button', hidden: true, onclick: () => lab && bridge.call('lab_stop', { lab }) }, 'Stop');
+  const stop = h('button', { class: 'dv-btn', type: 'button', hidden: true, onclick: () => { stopping = true; halt(); } }, 'Stop');
   const rows = h('button', { class: 'dv-btn dv-mini', type: 'button', onclick: () => download('rows') }, 'Download rows (.jsonl)');
   const tablesFile = h('button', { class: 'dv-btn dv-mini', type: 'button', onclick: () => download('tables') }, 'Download tables (.md)');
   const bar = h('progress', { class: 'dx-bar', max: 1, value: 0, hidden: true, 'aria-label': 'Progress' });
@@ -61,6 +62,8 @@ export function mountLab(root, bridge, config) {
   function run() {
     if (running) return;
     running = true;
+    stopping = false;
+    lab = null;
     complain(null);
     draw();
     const request = { action: 'experiment', experiment: experiment.value, task: task.value, model: model.value, samples: number(samples), seed: number(seed) };
@@ -71,6 +74,10 @@ export function mountLab(root, bridge, config) {
     });
   }
 
+  function halt() {
+    if (lab) bridge.call('lab_stop', { lab });
+  }
+
   const number = (input) => (input.value === '' ? null : Number(input.value));
 
   function hear(reply) {
@@ -78,6 +85,7 @@ export function mountLab(root, bridge, config) {
     if (reply.kind === 'waiting') return setText(status, reply.text);
     if (!running && reply.kind === 'progress') return;
     lab = reply.lab;
+    if (running && stopping) halt();
     bar.value = reply.done / Math.max(1, reply.total);
     setText(status, running ? `${reply.done} of ${reply.total}` : '');
     if (reply.kind !== 'results') return;
