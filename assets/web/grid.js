@@ -14,7 +14,7 @@ const SIZES = {
 const CLASSES = ['dv-sel', 'dv-hover', 'dv-seen', 'dv-tail', 'dv-differs', 'dv-ghost', 'dv-scarred'];
 
 /** Chips by length of the region; side by side they are one line high. */
-export const gridSize = (length, lanes) => (length > 64 ? 'compact' : lanes > 1 ? 'line' : length > 20 ? 'mid' : 'large');
+export const gridSize = (length, lanes) => (length > 64 ? 'compact' : lanes > 1 ? 'line' : length > 14 ? 'mid' : 'large');
 
 const measure = document.createElement('canvas').getContext('2d');
 

@@ -128,7 +128,10 @@ export function mountLab(root, bridge, config) {
     }
     if (drawn !== figure || !root.isConnected) return;
     const ink = getComputedStyle(root).getPropertyValue('--dv-ink').trim();
-    const layout = { ...figure.layout, autosize: true, height: 420, font: { ...figure.layout.font, color: ink } };
+    const narrow = chart.clientWidth < 600 && { legend: { orientation: 'h', y: -0.25 }, margin: { l: 45, r: 8, t: 40, b: 40 } };
+    const font = { ...figure.layout.font, color: ink, size: narrow ? 10 : 12 };
+    const title = { ...figure.layout.title, font: { size: 13 } };
+    const layout = { ...figure.layout, ...narrow, autosize: true, height: narrow ? 480 : 420, font, title };
     await Plotly.react(chart, figure.data, layout, { displaylogo: false, responsive: true });
     if (chart.dataset.listening) return;
     chart.dataset.listening = 'yes';

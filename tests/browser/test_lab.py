@@ -17,7 +17,7 @@ import dard
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
 from tests.browser.conftest import Visit
 from visual.page import build_page, launch_options
-from visual.service import Studio
+from visual.service import Studio, gallery
 
 Visiting = Callable[..., Visit]
 READY = "button[data-position]:visible"
@@ -144,3 +144,18 @@ def test_a_picture_goes_with_the_prompt(server: str, visit: Visiting) -> None:
     expect(page.locator("figure:visible")).to_contain_text("640 × 480")
     page.get_by_role("button", name="Remove", exact=True).click()
     expect(page.locator("figure:visible")).to_have_count(0)
+
+
+def test_every_gallery_case_fits_a_laptop_without_scrolling(server: str, visit: Visiting) -> None:
+    page = visit(server, ready=READY).page
+    for case in gallery():
+        page.get_by_role("button", name=case["name"], exact=True).click()
+        chip = page.get_by_role("button", name=case["name"], exact=True)
+        expect(chip).to_have_attribute("aria-pressed", "true")
+        expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute(
+            "aria-valuenow", str(case["step"])
+        )
+        bottom = page.evaluate(
+            "Math.max(...[...document.querySelectorAll('.dv-panel')].map((p) => p.getBoundingClientRect().bottom))"
+        )
+        assert bottom <= 800, case["name"]
