@@ -451,6 +451,19 @@ export class Score {
     segment(g, middle, TOP, middle, TOP + depth);
   }
 
+  /** The symbols that a heading at this point stands for; none elsewhere. */
+  symbolsAt(x, y) {
+    if (y > TOP) return [];
+    let left = this.label + this.area;
+    for (const [k, size] of this.sizes.entries()) {
+      if (!size) continue;
+      left += this.gap;
+      if (x >= left && x <= left + size) return [['c', 'τ_c', 'τ_u'], ['w'], x < left + size / 2 ? ['D', 'λ'] : ['P', 'λ']][k];
+      left += size;
+    }
+    return [];
+  }
+
   /** What is under a point of the canvas: the step of its column, the position of its row; null where there is none. */
   hit(x, y) {
     const inside = x >= this.label && x <= this.label + this.area;

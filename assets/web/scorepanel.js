@@ -31,7 +31,10 @@ export class ScorePanel {
       this.canvas.setPointerCapture(event.pointerId);
       this.scrub(event, true);
     });
-    this.canvas.addEventListener('pointermove', (event) => event.buttons && this.scrub(event, false));
+    this.canvas.addEventListener('pointermove', (event) => {
+      if (event.buttons) this.scrub(event, false);
+      else this.canvas.title = this.score.symbolsAt(event.offsetX, event.offsetY).map((name) => `${name}: ${GLOSSARY[name]}`).join('\n');
+    });
   }
 
   /** Pressing a row also selects it; dragging on only scrubs. */

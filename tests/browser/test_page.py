@@ -400,6 +400,13 @@ def test_symbols_explain_themselves(watch: Visiting) -> None:
     for path in ("x path", "s path", "mix"):
         assert page.locator(".dv-ptitle abbr", has_text=path).first.get_attribute("title")
     assert page.locator(".dv-wnote abbr").count() >= 5
+    score = page.get_by_role("slider", name="step", exact=True)
+    box = score.bounding_box()
+    assert box
+    for from_right, word in ((20, "Promotions"), (60, "Demotions"), (110, "Mixing weight"), (170, "Threshold")):
+        page.keyboard.press("Escape")
+        page.mouse.move(box["x"] + box["width"] - from_right, box["y"] + 8)
+        expect(score).to_have_attribute("title", re.compile(word))
 
 
 def test_learn_pages_drive_the_viewer_and_can_be_linked(watch: Visiting) -> None:
