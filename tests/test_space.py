@@ -22,6 +22,9 @@ LARGEST_FILE = 10_000_000
 FAKE_SPACES = """
 def GPU(duration):
     return lambda function: function
+
+def gradio_auto_wrap(function):
+    return function
 """
 
 

@@ -1,6 +1,6 @@
 // A picture that goes with the prompt, for models that take one: the button, the file, and the picture beside the tokens.
 
-import { h, setText } from './dom.js';
+import { h, put, setText } from './dom.js';
 import { readFile } from './files.js';
 
 export function createPicture(bridge, config, receive) {
@@ -9,7 +9,7 @@ export function createPicture(bridge, config, receive) {
 
   const input = h('input', { type: 'file', accept: 'image/*', hidden: true, 'aria-label': 'Picture file', onchange: () => open(input.files[0]) });
   const button = h('button', { class: 'dv-btn', type: 'button', hidden: true, onclick: () => input.click() }, 'Picture');
-  const view = h('img', { alt: 'the picture that goes with the prompt' });
+  const view = h('div', {});
   const size = h('figcaption', {});
   const remove = h('button', { class: 'dw-link', type: 'button', onclick: () => { chosen = null; draw(); } }, 'Remove');
   const box = h('figure', { class: 'dw-picture', hidden: true }, view, size, remove);
@@ -28,7 +28,7 @@ export function createPicture(bridge, config, receive) {
     button.hidden = !allowed;
     box.hidden = !allowed || !chosen;
     if (!chosen) return;
-    view.src = chosen.small;
+    put(view, h('img', { src: chosen.small, alt: 'the picture that goes with the prompt' }));
     setText(size, `${chosen.width} × ${chosen.height}`);
   }
 

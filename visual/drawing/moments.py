@@ -92,6 +92,8 @@ def settings_words(trace: Trace) -> list[tuple[str, str]]:
             continue
         if name == "gen_length" and not trace.prompt_tokens:  # a template is its own region
             continue
+        if (name, value) == ("prefix_cache", "off"):
+            continue
         symbol = "τ1" if (trace.decoder, name) == ("wino", "threshold") else SYMBOLS.get(name, name.replace("_", " "))
         shown = f"{value:.3g}" if isinstance(value, float) else str(value)
         words.append((cut(clean(symbol), 20), cut(clean(shown), 20)))
