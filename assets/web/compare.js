@@ -3,7 +3,7 @@
 // `mountCompare(root, bridge, config)`; for `bridge` see shell.js, `config` is visual/service.py's page_config().
 
 import { h, put } from './dom.js';
-import { onComparison } from './links.js';
+import { onComparison, takeComparison } from './links.js';
 import { createSettings } from './settings.js';
 import { createAddress, createPopover, createShell } from './shell.js';
 import { createViewer } from './viewer.js';
@@ -126,7 +126,7 @@ export function mountCompare(root, bridge, config) {
       finished = reply.finished;
       if (reply.steps.length) ran += 1;
       for (const { lane, step } of reply.steps) viewer.append([step], lane);
-      if (reply.table) drawTable(reply.table);
+      if (reply.table) viewer.append([]).then(() => drawTable(reply.table)); // after the steps before it are on screen
     }, () => { remember(); then?.(); });
   }
 
@@ -147,7 +147,7 @@ export function mountCompare(root, bridge, config) {
   });
 
   function restore() {
-    const link = readLink(new URL(location.href).searchParams.get('compare'));
+    const link = readLink(takeComparison());
     const first = config.gallery.find((item) => config.models.includes(item.model));
     if (!link && first) prepare(first);
     if (!link) return first && begin();

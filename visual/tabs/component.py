@@ -6,6 +6,8 @@ import base64
 import binascii
 import json
 import logging
+import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -15,6 +17,8 @@ import gradio as gr
 from dard.state import InputError
 from visual.service import UPLOAD_AT_MOST, Studio
 
+# How many answers a message repeats at least, and for how long.
+REPEATED, REPEATED_SECONDS = 3, 1.0
 # What may have to load a model first.
 LOADING = frozenset({"start", "compare", "experiment"})
 
@@ -26,17 +30,21 @@ CONNECT = """
 const waiting = new Map();
 let number = 0;
 watch('reply', () => {
-  const reply = JSON.parse(props.reply || 'null');
-  const heard = reply && waiting.get(reply.number);
+  const message = JSON.parse(props.reply || 'null');
+  const heard = message && waiting.get(message.number);
   if (!heard) return;
-  if (reply.kind === 'end') waiting.delete(reply.number);
-  heard(reply);
+  for (const reply of message.replies) {
+    if (reply.sent <= heard.sent) continue;
+    heard.sent = reply.sent;
+    if (reply.kind === 'end') waiting.delete(message.number);
+    heard.onReply(reply);
+  }
 });
 const silence = { kind: 'error', text: 'The server did not answer; try again.' };
 const bridge = {
   ask(request, onReply) {
     number += 1;
-    waiting.set(number, onReply);
+    waiting.set(number, { onReply, sent: 0 });
     trigger('ask', { ...request, number });
   },
   call: (name, request) => server[name](request).catch(() => silence),
@@ -67,26 +75,35 @@ def build_component(
         return {"kind": "file", "name": name, "media": media, "data": base64.b64encode(content).decode()}
 
     def ask(event: gr.EventData) -> Iterator[Any]:
-        """Each answer carries the number of its question, and its own, so that no two are alike; the last is `end`."""
+        """Each answer carries the number of its question, and its own, so that no two are alike; the last is `end`.
+
+        A browser that is busy may see only the last of several answers, so each message repeats the latest ones.
+        """
         request = event._data if isinstance(event._data, dict) else {}
-        number, sent = request.get("number"), 0
+        latest: deque[tuple[float, dict[str, Any]]] = deque()
+
+        def message(reply: dict[str, Any]) -> Any:
+            sent = latest[-1][1]["sent"] + 1 if latest else 1
+            now = time.monotonic()
+            latest.append((now, {**reply, "sent": sent}))
+            while len(latest) > REPEATED and now - latest[0][0] > REPEATED_SECONDS:
+                latest.popleft()
+            return answer({"number": request.get("number"), "replies": [one for _, one in latest]})
+
         try:
             action = request.get("action")
             if not isinstance(action, str) or action not in actions:
                 raise InputError(f"action must be one of {', '.join(actions)}")
             waiting = studio.waiting(request) if action in LOADING else ()
             for reply in chain(waiting, actions[action](request)):
-                sent += 1
-                yield answer({**reply, "number": number, "sent": sent})
+                yield message(reply)
         except InputError as error:
-            sent += 1
-            yield answer({"kind": "error", "text": str(error), "number": number, "sent": sent})
+            yield message({"kind": "error", "text": str(error)})
         except Exception as error:  # whatever it is, the page must not wait for an answer that never comes
             logging.getLogger(__name__).exception("an action of the page failed")
-            sent += 1
             sentence = f"The server could not do that ({type(error).__name__}); what is on screen is kept. Try again."
-            yield answer({"kind": "error", "text": sentence, "number": number, "sent": sent})
-        yield answer({"kind": "end", "number": number, "sent": sent + 1})
+            yield message({"kind": "error", "text": sentence})
+        yield message({"kind": "end"})
 
     viewer_calls = (studio.life, studio.show, studio.stop, studio.recorded, open_trace, open_image, export)
     component = gr.HTML(
