@@ -116,12 +116,11 @@ class Session:
                 i: explain(entry, i, self.decoder.name, settings, self.model.token_text) for i in changed(entry)
             }
             entry.__dict__["other_seconds"] = round(entry.other_seconds + time.perf_counter() - began, 6)
-        self._steps.append(entry)
-        self._states.append(state)
+        self.take(entry, state)
         return entry
 
     def take(self, entry: Step, state: DecodeState) -> None:
-        """Add a step that was made on a copy of this session, in another process."""
+        """Add a step that is complete, such as one made on a copy of this session in another process."""
         self._steps.append(entry)
         self._states.append(state)
 

@@ -52,6 +52,12 @@ def passes(name: str, sessions: Sequence[Session], most: int | None = None) -> I
         yield [sessions[number] for number, _, _ in made]
 
 
+def finish(name: str, sessions: Sequence[Session], most: int | None = None) -> None:
+    """The same for whoever does not watch."""
+    for _ in passes(name, sessions, most):
+        pass
+
+
 def work(name: str, sessions: list[Session], most: int) -> Iterator[Made]:
     """What runs beside the GPU, on copies of the sessions."""
     for session in sessions:

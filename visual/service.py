@@ -25,8 +25,8 @@ from dard.session import COMPARED, Session
 from dard.state import STATE_NAMES, InputError
 from dard.tasks.judge import judge
 from dard.trace import Trace
-from visual.images import Images
-from visual.passes import LOADED, on_zero_gpu, passes
+from visual.images import UPLOAD_AT_MOST, Images
+from visual.passes import LOADED, finish, on_zero_gpu, passes
 from visual.payload import header, life, payload, sentence, shown, step_payload
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ BRANCHES_AT_MOST = 20
 PROMPT_AT_MOST = 4000  # characters
 REGION_AT_MOST = 256  # positions decoded from the page; the library has no such limit
 COMPARED_AT_MOST = 4
-UPLOAD_AT_MOST = 16 << 20
 PRESETS = {
     "accurate": {"tau_c": 0.6, "tau_u": 0.8},
     "fast": {"tau_c": 0.4, "tau_u": 0.5},
@@ -231,8 +230,7 @@ class Studio:
             plain = Session(sessions[0].model, sessions[0].prompt, "standard", record=False, **common)
             twins = [s for s in sessions if s.finished and (s.decoder, s.settings) == (plain.decoder, plain.settings)]
             if not twins:
-                for _ in passes(run.model, [plain]):
-                    pass
+                finish(run.model, [plain])
             run.reference = (twins or [plain])[0].trace
         return run.reference
 
@@ -332,8 +330,7 @@ class Studio:
     def decode(self, prompt: str, decoder: str, model: str, settings: dict[str, Any]) -> Trace:
         """A whole decode."""
         session = self._session({"prompt": prompt, "decoder": decoder, "model": model, "settings": settings})
-        for _ in passes(model, [session]):
-            pass
+        finish(model, [session])
         return session.trace
 
     def compare(
@@ -348,8 +345,7 @@ class Studio:
         sessions = {
             name: self._session({**asked, "decoder": name, "settings": settings.get(name, {})}) for name in decoders
         }
-        for _ in passes(model, list(sessions.values())):
-            pass
+        finish(model, list(sessions.values()))
         return {name: session.trace for name, session in sessions.items()}
 
     def step(self, prompt: str, decoder: str, model: str, settings: dict[str, Any], run: str) -> dict[str, Any]:
@@ -367,8 +363,7 @@ class Studio:
         if going.finished:
             going.step()  # says that it is finished, and how to go on
         with found.working():
-            for _ in passes(found.model, [going], 1):
-                pass
+            finish(found.model, [going], 1)
         entry = going.steps[-1]
         return {
             "run": found.key,

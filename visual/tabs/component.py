@@ -6,7 +6,6 @@ import base64
 import binascii
 import json
 import logging
-import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -17,8 +16,7 @@ import gradio as gr
 from dard.state import InputError
 from visual.service import UPLOAD_AT_MOST, Studio
 
-# How many answers a message repeats at least, and for how long.
-REPEATED, REPEATED_SECONDS = 3, 1.0
+REPEATED = 8  # how many of the latest answers a message holds
 # What may have to load a model first.
 LOADING = frozenset({"start", "compare", "experiment"})
 
@@ -80,15 +78,11 @@ def build_component(
         A browser that is busy may see only the last of several answers, so each message repeats the latest ones.
         """
         request = event._data if isinstance(event._data, dict) else {}
-        latest: deque[tuple[float, dict[str, Any]]] = deque()
+        latest: deque[dict[str, Any]] = deque(maxlen=REPEATED)
 
         def message(reply: dict[str, Any]) -> Any:
-            sent = latest[-1][1]["sent"] + 1 if latest else 1
-            now = time.monotonic()
-            latest.append((now, {**reply, "sent": sent}))
-            while len(latest) > REPEATED and now - latest[0][0] > REPEATED_SECONDS:
-                latest.popleft()
-            return answer({"number": request.get("number"), "replies": [one for _, one in latest]})
+            latest.append({**reply, "sent": latest[-1]["sent"] + 1 if latest else 1})
+            return answer({"number": request.get("number"), "replies": list(latest)})
 
         try:
             action = request.get("action")
