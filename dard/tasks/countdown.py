@@ -1,14 +1,14 @@
-"""Three small numbers and a target: write an expression that uses each number once.
+"""Three small numbers and a target: put signs between the numbers so that the expression has that value.
 
-Promises: every target can be reached as a + b - c, a * b + c or a * b - c; a held-out problem (the
-three numbers in any order, and the target) appears in no training prompt. Any valid expression of the three
-numbers with + - * and the usual precedence is right, if every step that is written after it is true.
+Promises: every target of a prompt can be reached with two of the signs + - * between the numbers as they are shown; a
+held-out problem (the three numbers in any order, and the target) appears in no training prompt. Any valid expression of
+the three numbers is right, in whatever order, with products before sums, if every step written after it is true.
 Does not know: division, brackets, negative targets.
 """
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement, permutations, product
+from itertools import product
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from dard.tasks.base import (
     Fact,
     Item,
     Score,
+    compute,
     continuation,
     distinct_items,
     drill,
@@ -25,14 +26,16 @@ from dard.tasks.base import (
     spell,
 )
 
-LARGEST = 9
+LARGEST = 12
+LARGEST_TARGET = 99
 # Problems are few, so a larger share of them is held out than elsewhere.
 _HELD_OUT_ONE_IN = 6
 _GENERATION_LENGTH = 16
-_SIGNS = (("+", "-"), ("*", "+"), ("*", "-"))
+_SIGNS = tuple(product("+-*", repeat=2))
 _SIGN_WORDS = frozenset("+-*")
 
 Numbers = tuple[int, int, int]
+Problem = tuple[Numbers, int]
 
 
 def value(numbers: tuple[int, ...], signs: tuple[str, ...]) -> int:
@@ -48,12 +51,6 @@ def value(numbers: tuple[int, ...], signs: tuple[str, ...]) -> int:
         else:
             terms.append(number if sign == "+" else -number)
     return sum(terms)
-
-
-def _write(numbers: tuple[int, ...], signs: tuple[str, str], target: int) -> str:
-    a, b, c = numbers
-    first = spell(value((a, b), signs[:1]))
-    return f"{a} {signs[0]} {b} {signs[1]} {c} = {first} {signs[1]} {c} = {spell(target)} ."
 
 
 def read_expression(words: list[str]) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
@@ -72,58 +69,63 @@ def read_expression(words: list[str]) -> tuple[tuple[int, ...], tuple[str, ...]]
     return tuple(numbers), signs
 
 
-def answers(shown: tuple[int, ...], target: int) -> list[str]:
-    """All expressions of the three forms that reach the target.
+def answers(shown: Numbers, target: int) -> list[str]:
+    """All ways to put signs between the numbers, as they are shown, that reach the target.
 
-    Numbers that may change places stay in the order in which they are shown: one form, one way to write it.
-
-    >>> answers((7, 5, 3), 26)
-    ['7 * 3 + 5 = 2 1 + 5 = 2 6 .']
+    >>> answers((7, 3, 5), 26)
+    ['7 * 3 + 5 = 2 6 .']
     """
-    found: dict[str, None] = {}
-    for order, signs in product(permutations(range(3)), _SIGNS):
-        numbers = tuple(shown[index] for index in order)
-        if order[0] < order[1] and value(numbers, signs) == target:
-            found[_write(numbers, signs, target)] = None
-    return list(found)
+    a, b, c = map(spell, shown)
+    return [f"{a} {s} {b} {t} {c} = {spell(target)} ." for s, t in _SIGNS if value(shown, (s, t)) == target]
 
 
-def _problems() -> list[tuple[Numbers, int]]:
-    """Every three numbers in ascending order with every target that a form can reach."""
-    found: dict[tuple[Numbers, int], None] = {}
-    for numbers in combinations_with_replacement(range(1, LARGEST + 1), 3):
-        for order, signs in product(permutations(numbers), _SIGNS):
-            if (target := value(order, signs)) >= 0:
-                found[numbers, target] = None
-    return list(found)
+def _problems() -> dict[Problem, list[Numbers]]:
+    """Every three numbers in ascending order with every target, and the orders in which signs can reach it."""
+    found: dict[Problem, list[Numbers]] = {}
+    for first, second, third in product(range(1, LARGEST + 1), repeat=3):
+        shown = (first, second, third)
+        a, b, c = sorted(shown)
+        for target in sorted({value(shown, signs) for signs in _SIGNS}):
+            if 0 <= target <= LARGEST_TARGET:
+                found.setdefault(((a, b, c), target), []).append(shown)
+    return found
 
 
 PROBLEMS = _problems()
 
 
 def _facts() -> tuple[Fact, ...]:
-    """Every single sum that an answer can hold."""
+    """Every single sum that can be part of an expression."""
     numbers = range(1, LARGEST + 1)
-    firsts = [(a, sign, b) for a, b in product(numbers, repeat=2) for sign in "+*"]
-    results = sorted({value((a, b), (sign,)) for a, sign, b in firsts})
-    seconds = [(left, sign, c) for left, c in product(results, numbers) for sign in "+-" if sign == "+" or left >= c]
-    # As many of either kind: there are far fewer first steps than second ones.
+    largest_product = LARGEST_TARGET + LARGEST
+    firsts = [(a, "*", b) for a, b in product(numbers, repeat=2) if a * b <= largest_product]
+    lefts = sorted({*range(1, 2 * LARGEST + 1), *(a * b for a, _, b in firsts)})
+    seconds = [
+        (left, sign, c)
+        for left, c in product(lefts, numbers)
+        for sign in "+-"
+        if 0 <= compute(left, sign, c) <= LARGEST_TARGET
+    ]
+    # As many of either kind: there are far fewer products than sums.
     return (*firsts * (len(seconds) // len(firsts)), *seconds)
 
 
 _FACTS = _facts()
 
 
-def _held_out(problem: tuple[Numbers, int]) -> bool:
+def _held_out(problem: Problem) -> bool:
     return held_out(f"countdown {problem}", _HELD_OUT_ONE_IN)
 
 
-def _show(problem: tuple[Numbers, int], rng: np.random.Generator) -> tuple[int, ...]:
-    return tuple(rng.permutation(problem[0]).tolist())
+def _prompt(shown: Numbers, target: int) -> str:
+    return f"Countdown : {' and '.join(map(spell, shown))} make {spell(target)} . Answer :"
 
 
-def _prompt(shown: tuple[int, ...], target: int) -> str:
-    return f"Countdown : {' '.join(map(str, shown))} make {spell(target)} . Answer :"
+def _draw(problems: list[Problem], rng: np.random.Generator) -> tuple[Problem, Numbers]:
+    """A problem, and one of the orders in which it can be shown."""
+    problem = problems[int(rng.integers(len(problems)))]
+    orders = PROBLEMS[problem]
+    return problem, orders[int(rng.integers(len(orders)))]
 
 
 class Countdown:
@@ -136,8 +138,7 @@ class Countdown:
         problems = [problem for problem in PROBLEMS if not _held_out(problem)]
         found: list[Example] = []
         for _ in range(count):
-            problem = problems[int(rng.integers(len(problems)))]
-            shown, target = _show(problem, rng), problem[1]
+            (_, target), shown = _draw(problems, rng)
             possible = answers(shown, target)
             answer = possible[int(rng.integers(len(possible)))]
             found.append(Example("question", _prompt(shown, target), answer))
@@ -152,9 +153,9 @@ class Countdown:
         problems = [problem for problem in PROBLEMS if _held_out(problem)]
 
         def draw() -> Item:
-            problem = problems[int(rng.integers(len(problems)))]
-            facts = {"numbers": problem[0], "target": problem[1]}
-            return Item(_prompt(_show(problem, rng), problem[1]), _GENERATION_LENGTH, None, facts)
+            (numbers, target), shown = _draw(problems, rng)
+            facts = {"numbers": numbers, "target": target}
+            return Item(_prompt(shown, target), _GENERATION_LENGTH, None, facts)
 
         return distinct_items(draw, count)
 
@@ -172,4 +173,4 @@ class Countdown:
         return first is not None and sorted(first[0]) == sorted(numbers) and last == ((target,), ())
 
     def vocabulary(self) -> set[str]:
-        return {"Countdown", ":", "make", ".", "Answer", "Sums", "+", "-", "*", "=", *"0123456789"}
+        return {"Countdown", ":", "and", "make", ".", "Answer", "Sums", "+", "-", "*", "=", *"0123456789"}

@@ -75,11 +75,10 @@ def sudoku(prompt: str) -> Iterator[tuple[Task, Item]]:
 
 
 def countdown(prompt: str) -> Iterator[tuple[Task, Item]]:
-    if found := re.fullmatch(rf"Countdown : (\d) (\d) (\d) make {_DIGITS} \. Answer :", prompt):
-        target = read_number(found[4].split())
-        if target is not None:
-            facts = {"numbers": tuple(int(word) for word in found.group(1, 2, 3)), "target": target}
-            yield Countdown(), Item(prompt, None, None, facts)
+    if found := re.fullmatch(rf"Countdown : {_DIGITS} and {_DIGITS} and {_DIGITS} make {_DIGITS} \. Answer :", prompt):
+        *numbers, target = (read_number(digits.split()) for digits in found.groups())
+        if target is not None and None not in numbers:
+            yield Countdown(), Item(prompt, None, None, {"numbers": tuple(numbers), "target": target})
 
 
 def arithmetic(prompt: str) -> Iterator[tuple[Task, Item]]:

@@ -51,6 +51,7 @@ def add_train_parser(subparsers: Subparsers) -> None:
     parser.add_argument(
         "--work", type=Path, default=Path("training-work"), help="folder of the checkpoint; continued if present"
     )
+    parser.add_argument("--start", type=Path, help="folder of a finished model whose weights training begins with")
     parser.add_argument("--minutes", type=_minutes, default=90.0, help="budget of wall-clock time")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--items", type=_count, default=300, help="test items per task afterwards")
@@ -80,6 +81,7 @@ def _train(arguments: argparse.Namespace) -> int:
         seed=arguments.seed,
         items=arguments.items,
         smoke=arguments.smoke,
+        start=arguments.start,
         report=_report,
     )
     _report(table(figures))

@@ -52,27 +52,27 @@ STAGES: tuple[Stage, ...] = (
         0.0,
         (
             Group("text", 18, {"places": 20, "captions": 12}),
-            Group("stories", 50, {"arithmetic": 18, "story drills": 6, "expression drills": 8}),
+            Group("stories", 50, {"arithmetic": 18, "story drills": 5, "expression drills": 9}),
             Group("grids", 38, {"sudoku-unique": 4, "sudoku-open": 8}),
-            Group("expressions", 28, {"countdown": 40}),
+            Group("expressions", 30, {"countdown": 64}),
         ),
     ),
     Stage(
-        0.55,
+        0.3,
         (
             Group("text", 18, {"places": 18, "captions": 6}),
-            Group("stories", 50, {"arithmetic": 18, "story drills": 3, "expression drills": 3}),
+            Group("stories", 50, {"arithmetic": 18, "story drills": 2, "expression drills": 4}),
             Group("grids", 38, {"sudoku-unique": 2, "sudoku-open": 6}),
-            Group("expressions", 28, {"countdown": 64}),
+            Group("expressions", 30, {"countdown": 96}),
         ),
     ),
     Stage(
         0.85,
         (
-            Group("text", 18, {"places": 48, "captions": 6}),
+            Group("text", 18, {"places": 44, "captions": 6}),
             Group("stories", 50, {"arithmetic": 14, "story drills": 2, "expression drills": 2}),
             Group("grids", 38, {"sudoku-unique": 2, "sudoku-open": 6}),
-            Group("expressions", 28, {"countdown": 52}),
+            Group("expressions", 30, {"countdown": 96}),
         ),
     ),
 )

@@ -8,6 +8,7 @@ Does not know: what the words mean, or how good the model is.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -17,10 +18,12 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
+from dard.state import InputError
 from dard.training.corpus import STAGES, Corpus
+from dard.training.export import read_back
 from dard.training.muon import Optimiser
 from dard.training.network import Network, Shape
-from dard.training.words import word_list
+from dard.training.words import build_tokenizer, word_list
 
 Report = Callable[[str], None]
 
@@ -73,13 +76,14 @@ SMOKE = Recipe(width=32, layers=2, heads=2, mlp=64, rows_per_source=400, shrink=
 
 @dataclass(frozen=True)
 class Trained:
-    """A finished run."""
+    """A finished run; `started` says that it began with the weights of another model."""
 
     network: Network
     recipe: Recipe
     steps: int
     tokens: int
     seconds: float
+    started: bool
 
 
 def factor(used: float, warm_up: float) -> float:
@@ -93,6 +97,19 @@ def factor(used: float, warm_up: float) -> float:
     return max(0.0, (1 - used) / (1 - warm_up))
 
 
+def _begin_with(network: Network, folder: Path) -> None:
+    """Give a network the weights of an exported one, if both have the same shape and the same words."""
+    tokenizer = folder / "tokenizer.json"
+    if not tokenizer.exists():
+        raise InputError(f"{folder} holds no model to start from: there is no tokenizer.json")
+    if json.loads(tokenizer.read_text(encoding="utf-8")) != json.loads(build_tokenizer().to_str()):
+        raise InputError(f"the model in {folder} knows other words than the worlds use now; train it from nothing")
+    other = read_back(folder)
+    if other.shape != network.shape:
+        raise InputError(f"the model in {folder} has another shape: {other.shape}, not {network.shape}")
+    network.load_state_dict(other.state_dict())
+
+
 def run(
     recipe: Recipe,
     budget: Budget,
@@ -100,9 +117,11 @@ def run(
     report: Report = print,
     checkpoint_seconds: float = 180,
     stop_after: int | None = None,
+    start: Path | None = None,
 ) -> Trained:
     """Train until the budget is used up, continuing from `work` if it holds a checkpoint.
 
+    `start` is the folder of a finished model whose weights a new run begins with, instead of random ones.
     `stop_after` ends the run after so many steps of this call, with a checkpoint, as an interruption would.
     """
     work.mkdir(parents=True, exist_ok=True)
@@ -110,14 +129,16 @@ def run(
     torch.manual_seed(recipe.seed)
     network = Network(recipe.shape())
     optimiser = Optimiser(network, recipe.matrix_rate, recipe.other_rate)
-    step, tokens, seconds = 0, 0, 0.0
+    step, tokens, seconds, started = 0, 0, 0.0, start is not None
+    if start is not None:
+        _begin_with(network, start)
     if path.exists():
         saved = torch.load(path, weights_only=True)
         if saved["recipe"] != asdict(recipe):
-            raise ValueError(f"{path} was made with another recipe; give another work folder: {saved['recipe']}")
+            raise InputError(f"{path} was made with another recipe; give another work folder: {saved['recipe']}")
         network.load_state_dict(saved["network"])
         optimiser.load_state_dict(saved["optimiser"])
-        step, tokens, seconds = saved["step"], saved["tokens"], saved["seconds"]
+        step, tokens, seconds, started = saved["step"], saved["tokens"], saved["seconds"], saved["started"]
         report(f"continuing at step {step}, {seconds / 60:.1f} minutes in")
 
     def save() -> None:
@@ -128,6 +149,7 @@ def run(
             "step": step,
             "tokens": tokens,
             "seconds": seconds,
+            "started": started,
         }
         partial = path.with_suffix(".partial")
         torch.save(state, partial)
@@ -170,4 +192,4 @@ def run(
             save()
             last_save = now
     save()
-    return Trained(network, recipe, step, tokens, seconds)
+    return Trained(network, recipe, step, tokens, seconds, started)

@@ -28,16 +28,19 @@ def train(
     seed: int = 0,
     items: int = 300,
     smoke: bool = False,
+    start: Path | None = None,
     report: Callable[[str], None] = print,
 ) -> list[Figures]:
     """Train for so many minutes (continuing from `work`), write the model to `out`, and return its figures.
+
+    With `start`, the folder of a finished model, training begins with that model's weights.
 
     With `smoke` a tiny network takes a few steps and two items of each world are measured: it tests the
     machinery in seconds and learns nothing.
     """
     recipe = replace(SMOKE if smoke else Recipe(), seed=seed)
     budget = Budget(steps=_SMOKE_STEPS) if smoke else Budget(minutes=minutes)
-    trained = run(recipe, budget, work, report)
+    trained = run(recipe, budget, work, report, start=start)
     export(trained.network, out)
     report(f"wrote {out}; evaluating")
     figures = evaluate(dard.load_model(out), tuple(TASKS), _SMOKE_ITEMS if smoke else items, report=report)

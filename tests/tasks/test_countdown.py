@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dard.tasks import TASKS, Item
-from dard.tasks.countdown import PROBLEMS, answers, value
+from dard.tasks.countdown import LARGEST, LARGEST_TARGET, PROBLEMS, answers, value
+from dard.tasks.judge import judge
 
 TASK = TASKS["countdown"]
 
@@ -22,7 +21,8 @@ def item(numbers: tuple[int, int, int], target: int) -> Item:
 @given(st.sampled_from(sorted(PROBLEMS)))
 def test_every_listed_answer_is_right(problem: tuple[tuple[int, int, int], int]) -> None:
     numbers, target = problem
-    for shown in permutations(numbers):
+    for shown in PROBLEMS[problem]:
+        assert tuple(sorted(shown)) == numbers
         listed = answers(shown, target)
         assert listed
         assert all(TASK.score(item(numbers, target), answer).right for answer in listed)
@@ -30,10 +30,14 @@ def test_every_listed_answer_is_right(problem: tuple[tuple[int, int, int], int])
 
 def test_generated_answers_are_right_for_the_problem_in_the_prompt() -> None:
     for example in TASK.examples(np.random.default_rng(0), 500):
-        words = example.prompt.split()
-        numbers = tuple(int(word) for word in words[2:5])
-        target = int("".join(words[words.index("make") + 1 : words.index(".")]))
-        assert TASK.score(item(numbers, target), example.answer).right  # type: ignore[arg-type]
+        assert judge(example.prompt, example.answer) is True
+        assert judge(example.prompt, example.answer.replace("=", "+ 1 =")) is False
+
+
+def test_every_problem_can_be_asked_and_none_is_larger_than_said() -> None:
+    for (numbers, target), orders in PROBLEMS.items():
+        assert min(numbers) >= 1 and max(numbers) <= LARGEST and 0 <= target <= LARGEST_TARGET
+        assert orders and len(set(orders)) == len(orders)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dard.tasks import MASK, TASKS, Example, Item
 from dard.tasks.arithmetic import Arithmetic
+from dard.tasks.judge import readings
 
 NAMES = sorted(TASKS)
 
@@ -52,10 +53,8 @@ def test_no_test_prompt_is_ever_a_training_prompt(name: str) -> None:
     elif name == "countdown":
         asked = {(item.facts["numbers"], item.facts["target"]) for item in items}
         for example in examples:
-            words = example.prompt.split()
-            numbers = tuple(sorted(int(word) for word in words[2:5]))
-            target = int("".join(words[words.index("make") + 1 : words.index(".")]))
-            assert (numbers, target) not in asked
+            [(_, problem)] = readings(example.prompt)
+            assert (tuple(sorted(problem.facts["numbers"])), problem.facts["target"]) not in asked
     else:
         assert not {item.prompt for item in items} & {example.prompt for example in examples}
 

@@ -61,3 +61,9 @@ def test_one_token_at_a_time_it_is_nearly_always_right(model: Model, name: str) 
     task = TASKS[name]
     items = task.test_items(15, seed=7)
     assert sum(task.score(item, decode_item(model, item, divisor=1)).right for item in items) >= 13
+
+
+def test_one_token_at_a_time_it_mostly_finds_signs_that_reach_the_target(model: Model) -> None:
+    task = TASKS["countdown"]
+    items = task.test_items(40, seed=7)
+    assert sum(task.score(item, decode_item(model, item, divisor=1)).right for item in items) >= 28

@@ -11,6 +11,7 @@ import torch
 from dard.tasks import TASKS
 from dard.training.card import BEGIN, replace_figures
 from dard.training.evaluation import DIVISORS, Figures
+from dard.training.export import export
 from dard.training.loop import SMOKE, Budget, factor, run
 from dard.training.pipeline import train
 
@@ -49,6 +50,34 @@ def test_another_recipe_does_not_continue_a_checkpoint(tmp_path: Path) -> None:
     run(SMOKE, Budget(steps=1), tmp_path, silent)
     with pytest.raises(ValueError, match="another recipe"):
         run(replace(SMOKE, seed=1), Budget(steps=1), tmp_path, silent)
+
+
+def test_a_run_can_begin_with_the_weights_of_a_model(tmp_path: Path) -> None:
+    first = run(SMOKE, Budget(steps=2), tmp_path / "first", silent)
+    folder = tmp_path / "model"
+    export(first.network, folder)
+    second = run(SMOKE, Budget(steps=3), tmp_path / "second", silent, stop_after=0, start=folder)
+    assert second.started and not first.started
+    for (name, one), other in zip(
+        first.network.state_dict().items(), second.network.state_dict().values(), strict=True
+    ):
+        assert torch.equal(one.half().float(), other), name
+    # A checkpoint goes before the model, and remembers what the run began with.
+    third = run(SMOKE, Budget(steps=3), tmp_path / "second", silent)
+    assert third.started and third.steps == 3
+
+
+def test_a_model_of_another_shape_or_other_words_is_refused_as_a_start(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    export(run(SMOKE, Budget(steps=1), tmp_path / "first", silent).network, folder)
+    with pytest.raises(ValueError, match="another shape"):
+        run(replace(SMOKE, layers=1), Budget(steps=1), tmp_path / "second", silent, start=folder)
+    words = (folder / "tokenizer.json").read_text(encoding="utf-8")
+    (folder / "tokenizer.json").write_text(words.replace("Angeles", "Angels"), encoding="utf-8")
+    with pytest.raises(ValueError, match="other words"):
+        run(SMOKE, Budget(steps=1), tmp_path / "second", silent, start=folder)
+    with pytest.raises(ValueError, match="no model to start from"):
+        run(SMOKE, Budget(steps=1), tmp_path / "second", silent, start=tmp_path / "nowhere")
 
 
 def test_a_run_in_small_writes_a_model_that_decodes_and_a_card(tmp_path: Path) -> None:
