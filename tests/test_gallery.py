@@ -32,7 +32,7 @@ def holds(claim: dict[str, Any], trace: dard.Trace) -> bool:
         "state": lambda wanted: step is not None and step.states[position] == wanted,
         "event": lambda wanted: step is not None and position in getattr(step, wanted),
         "weight_below": lambda wanted: step is not None and (step.weights[position] or 0) < wanted,
-        "contaminated": lambda wanted: step is not None and any(c.position == wanted for c in contaminated(step)),
+        "contaminated": lambda wanted: step is not None and wanted in [list(found) for found in contaminated(step)],
         "right": lambda wanted: judge(trace.prompt, trace.text) is wanted,
         "has": lambda wanted: wanted in trace.text,
         "ended_by": lambda wanted: (trace.ended_by or "").startswith(wanted),
