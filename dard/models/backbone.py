@@ -7,6 +7,7 @@ template stay bare. Nothing here knows about a particular checkpoint: the adapte
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,19 @@ from dard.models.prefix import PrefixCache
 from dard.state import InputError
 
 TURN_ENDS = ("<|eot_id|>", "<|im_end|>")  # a chat model closes its turn with one of these, then pads with end tokens
+
+
+def _hint(word: str, words: list[str]) -> str:
+    """What to write for a word that is not in a list: its parts, if only spaces are missing, or the closest words.
+
+    >>> _hint("coast.", ["coast", "."]), _hint("88", ["8"]), _hint("coats", ["coast"]), _hint("zebra", ["8"])
+    (' (write: coast .)', ' (write: 8 8)', ' (close: coast)', '')
+    """
+    parts = re.findall(r"[^\W\d_]+|\S", word)
+    if len(parts) > 1 and set(parts) <= set(words):
+        return f" (write: {' '.join(parts)})"
+    close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
+    return f" (close: {', '.join(close)})" if close else ""
 
 
 class BackboneModel:
@@ -130,10 +144,7 @@ class BackboneModel:
 
     def _unknown_words(self, missing: list[str]) -> str:
         words = list(self.tokenizer.get_vocab())
-        named = []
-        for word in missing[:5]:
-            close = difflib.get_close_matches(word[:40], words, n=3, cutoff=0.6)
-            named.append(f"{word[:40]!r}" + (f" (close: {', '.join(close)})" if close else ""))
+        named = [f"{word[:40]!r}{_hint(word[:40], words)}" for word in missing[:5]]
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         return (
             f"prompt holds {len(missing)} word{'s' if len(missing) > 1 else ''} outside the {len(words)} words "

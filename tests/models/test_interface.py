@@ -86,6 +86,20 @@ def test_unknown_words_are_named_with_close_matches() -> None:
         random_model(0).encode(" ".join(f"word{i}" for i in range(8)))
 
 
+@pytest.mark.parametrize(
+    ("prompt", "hint"),
+    [
+        ("The city of [MASK] [MASK] is in Arkansas.", "'Arkansas.' (write: Arkansas .)"),
+        ("Countdown : 8 and 10 and 8 make 88 . Answer :", "'10' (write: 1 0), '88' (write: 8 8)"),
+        ("7 +5= 1 2 .", "'+5=' (write: + 5 =)"),
+    ],
+)
+def test_words_that_only_lack_spaces_are_written_apart(prompt: str, hint: str) -> None:
+    with pytest.raises(dard.InputError) as caught:
+        dard.load_model("embedded").encode(prompt)
+    assert hint in str(caught.value)
+
+
 class Letters:
     """A foreign model: no network, no batch, no `encode_piece`, written from the documentation alone."""
 
