@@ -64,7 +64,12 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
 
   /** Marks the gallery case that is on screen, or none. */
   function showCase(item) {
-    for (const chip of chips) chip.setAttribute('aria-pressed', String(chip.textContent === item?.name));
+    for (const chip of chips) {
+      const shown = chip.textContent === item?.name;
+      chip.setAttribute('aria-pressed', String(shown));
+      // The row scrolls sideways where it is narrow; the page itself must not move.
+      if (shown) chip.parentElement.scrollLeft = chip.offsetLeft - (chip.parentElement.clientWidth - chip.offsetWidth) / 2;
+    }
     setText(look, item?.look || '');
     look.hidden = !item?.look;
     aboutPanel.button.hidden = !item;

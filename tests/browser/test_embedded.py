@@ -159,3 +159,15 @@ def test_every_gallery_case_fits_a_laptop_without_scrolling(server: str, visit: 
             "Math.max(...[...document.querySelectorAll('.dv-panel')].map((p) => p.getBoundingClientRect().bottom))"
         )
         assert bottom <= 800, case["name"]
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_pressed_case_is_in_view(server: str, visit: Visiting, width: int) -> None:
+    page = visit(server, ready=READY, viewport={"width": width, "height": 800}).page
+    chip = page.get_by_role("button", name=gallery()[-1]["name"], exact=True)
+    chip.dispatch_event("click")
+    expect(chip).to_have_attribute("aria-pressed", "true")
+    expect(chip).to_be_in_viewport(ratio=1)
+    if width == 1280:
+        first = page.get_by_role("button", name=gallery()[0]["name"], exact=True)
+        expect(first).to_be_in_viewport(ratio=1)
