@@ -67,8 +67,9 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
     for (const chip of chips) {
       const shown = chip.textContent === item?.name;
       chip.setAttribute('aria-pressed', String(shown));
-      // The row scrolls sideways where it is narrow; the page itself must not move.
-      if (shown) chip.parentElement.scrollLeft = chip.offsetLeft - (chip.parentElement.clientWidth - chip.offsetWidth) / 2;
+      const row = chip.parentElement;
+      // The row scrolls sideways where it is narrow; scrollIntoView would move the page as well.
+      if (shown) row.scrollLeft = chip.offsetLeft - (row.clientWidth - chip.offsetWidth) / 2;
     }
     setText(look, item?.look || '');
     look.hidden = !item?.look;

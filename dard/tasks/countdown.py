@@ -95,19 +95,19 @@ PROBLEMS = _problems()
 
 
 def _facts() -> tuple[Fact, ...]:
-    """Every single sum that can be part of an expression."""
+    """Every product of two numbers, and every such product or sum of two with a third number added or taken away."""
     numbers = range(1, LARGEST + 1)
     largest_product = LARGEST_TARGET + LARGEST
-    firsts = [(a, "*", b) for a, b in product(numbers, repeat=2) if a * b <= largest_product]
-    lefts = sorted({*range(1, 2 * LARGEST + 1), *(a * b for a, _, b in firsts)})
-    seconds = [
+    products = [(a, "*", b) for a, b in product(numbers, repeat=2) if a * b <= largest_product]
+    lefts = sorted({*range(1, 2 * LARGEST + 1), *(a * b for a, _, b in products)})
+    sums = [
         (left, sign, c)
         for left, c in product(lefts, numbers)
         for sign in "+-"
         if 0 <= compute(left, sign, c) <= LARGEST_TARGET
     ]
     # As many of either kind: there are far fewer products than sums.
-    return (*firsts * (len(seconds) // len(firsts)), *seconds)
+    return (*products * (len(sums) // len(products)), *sums)
 
 
 _FACTS = _facts()

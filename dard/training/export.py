@@ -18,6 +18,8 @@ from dard.training.network import Network, Shape
 from dard.training.words import EOS, EOS_ID, MASK, MASK_ID, PAD, PAD_ID, UNK, build_tokenizer
 
 _PREFIX = "model.transformer."
+# What `read_back` and a comparison of words need.
+MODEL_FILES = ("config.json", "model.safetensors", "tokenizer.json")
 # One region for every question task, decoded as a single block.
 GENERATION_DEFAULTS = {"gen_length": 24, "block_length": 24}
 

@@ -8,7 +8,6 @@ Does not know: what the words mean, or how good the model is.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -17,10 +16,11 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from tokenizers import Tokenizer
 
 from dard.state import InputError
 from dard.training.corpus import STAGES, Corpus
-from dard.training.export import read_back
+from dard.training.export import MODEL_FILES, read_back
 from dard.training.muon import Optimiser
 from dard.training.network import Network, Shape
 from dard.training.words import build_tokenizer, word_list
@@ -99,10 +99,10 @@ def factor(used: float, warm_up: float) -> float:
 
 def _begin_with(network: Network, folder: Path) -> None:
     """Give a network the weights of an exported one, if both have the same shape and the same words."""
-    tokenizer = folder / "tokenizer.json"
-    if not tokenizer.exists():
-        raise InputError(f"{folder} holds no model to start from: there is no tokenizer.json")
-    if json.loads(tokenizer.read_text(encoding="utf-8")) != json.loads(build_tokenizer().to_str()):
+    for name in MODEL_FILES:
+        if not (folder / name).exists():
+            raise InputError(f"{folder} holds no model to start from: there is no {name}")
+    if Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab() != build_tokenizer().get_vocab():
         raise InputError(f"the model in {folder} knows other words than the worlds use now; train it from nothing")
     other = read_back(folder)
     if other.shape != network.shape:
@@ -130,8 +130,6 @@ def run(
     network = Network(recipe.shape())
     optimiser = Optimiser(network, recipe.matrix_rate, recipe.other_rate)
     step, tokens, seconds, started = 0, 0, 0.0, start is not None
-    if start is not None:
-        _begin_with(network, start)
     if path.exists():
         saved = torch.load(path, weights_only=True)
         if saved["recipe"] != asdict(recipe):
@@ -140,6 +138,8 @@ def run(
         optimiser.load_state_dict(saved["optimiser"])
         step, tokens, seconds, started = saved["step"], saved["tokens"], saved["seconds"], saved["started"]
         report(f"continuing at step {step}, {seconds / 60:.1f} minutes in")
+    elif start is not None:
+        _begin_with(network, start)
 
     def save() -> None:
         state: dict[str, Any] = {

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 import torch
 
+from dard.state import InputError
 from dard.tasks import TASKS
 from dard.training.card import BEGIN, replace_figures
 from dard.training.evaluation import DIVISORS, Figures
-from dard.training.export import export
+from dard.training.export import MODEL_FILES, export
 from dard.training.loop import SMOKE, Budget, factor, run
 from dard.training.pipeline import train
 
@@ -76,8 +77,11 @@ def test_a_model_of_another_shape_or_other_words_is_refused_as_a_start(tmp_path:
     (folder / "tokenizer.json").write_text(words.replace("Angeles", "Angels"), encoding="utf-8")
     with pytest.raises(ValueError, match="other words"):
         run(SMOKE, Budget(steps=1), tmp_path / "second", silent, start=folder)
-    with pytest.raises(ValueError, match="no model to start from"):
-        run(SMOKE, Budget(steps=1), tmp_path / "second", silent, start=tmp_path / "nowhere")
+    for name in MODEL_FILES:
+        (folder / name).unlink()
+        with pytest.raises(InputError, match=f"no model to start from: there is no {name}"):
+            run(SMOKE, Budget(steps=1), tmp_path / "second", silent, start=folder)
+        (folder / name).touch()
 
 
 def test_a_run_in_small_writes_a_model_that_decodes_and_a_card(tmp_path: Path) -> None:
