@@ -9,7 +9,8 @@ import pytest
 import dard
 from dard.attention import contaminated
 from dard.tasks.judge import judge
-from visual.service import lessons
+from visual.payload import header
+from visual.service import lane_names, lessons
 
 LESSONS = {lesson["title"]: lesson for lesson in lessons()}
 
@@ -93,6 +94,14 @@ def test_careful_thresholds_need_more_passes(model: Any) -> None:
     assert (careful.num_steps, fast.num_steps) == (5, 3)
     assert judge(careful.prompt, careful.text) is True and judge(fast.prompt, fast.text) is False
     assert fast.text.split()[:4].count("1") == 2
+
+
+def test_lanes_of_one_decoder_are_told_apart_in_running_text(model: Any) -> None:
+    show = LESSONS["Thresholds: speed against quality"]["show"]
+    sessions = [dard.Session(model, show["prompt"], lane["decoder"], **lane["settings"]) for lane in show["lanes"]]
+    names = lane_names(sessions)
+    assert names == ["DARD τ_c 0.6 τ_u 0.8", "DARD τ_c 0.4 τ_u 0.5"]
+    assert header(sessions[0].trace, names[0])["name"] == names[0]
 
 
 def test_the_hidden_candidate_reaches_the_verification_through_depth(model: Any) -> None:

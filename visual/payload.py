@@ -59,6 +59,7 @@ MAX_CELLS = 4_000_000  # positions × steps a browser is asked to hold
 MAX_MASK_BLOCK = 512  # positions of a block whose mask is still drawn
 MAX_MASK_BYTES = 96 << 20  # all masks of a payload, unpacked
 WORD_AT_MOST = 48
+NAME_AT_MOST = 120
 SENTENCE_AT_MOST = 700
 PROMPT_AT_MOST = 4000
 NONE = 65535
@@ -140,11 +141,11 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
     return {
         "format": "dard-view",
         "version": VERSION,
-        "name": shown(name or kind.title),
+        "name": sentence(name or kind.title, NAME_AT_MOST),
         "title": kind.title,
         "rule": kind.rule,
         "decoder": trace.decoder,
-        "model": shown(trace.model, 120),
+        "model": shown(trace.model, NAME_AT_MOST),
         "layers": trace.num_layers,
         "settings": {
             shown(key): value if not isinstance(value, str) else shown(value) for key, value in trace.settings.items()

@@ -430,7 +430,8 @@ def lane_names(sessions: list[Session]) -> list[str]:
         twins = [other for other in sessions if other.decoder is session.decoder]
         own = session.settings.as_dict()
         differs = [k for k in own if any(other.settings.as_dict()[k] != own[k] for other in twins)]
-        name = " ".join([session.decoder.title, *(f"{k.strip('_')} {own[k]}" for k in differs)])
+        allowed = session.settings.allowed()
+        name = " ".join([session.decoder.title, *(f"{allowed[k].symbol or k} {own[k]}" for k in differs)])
         names.append(name if name not in names else f"{name} ({len(names) + 1})")
     return names
 
