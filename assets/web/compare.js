@@ -38,11 +38,13 @@ export function mountCompare(root, bridge, config) {
   const table = h('table', { class: 'dw-table' });
   const shell = createShell(root, bridge, config, {
     label: 'Compare',
-    onDecode: () => { shell.showCase(null); start(); },
+    onDecode: () => start(null),
     onCase: (item) => {
       prepare(item);
-      start(() => shell.showCase(item));
+      start(item);
     },
+    onStop: () => run && bridge.call('stop', { run }),
+    onRest: () => remember(),
   });
   const { ask, prompt } = shell;
   shell.viewerBox.parentNode.before(slotRow);
@@ -50,8 +52,8 @@ export function mountCompare(root, bridge, config) {
   const viewer = createViewer(shell.viewerBox, {
     requestStep: () => advance(1),
     requestRun: () => advance(null),
-    requestStop: () => run && bridge.call('stop', { run }),
-    requestReset: () => start(),
+    requestStop: shell.stop,
+    requestReset: () => begin(),
     fetchLife: (position, lane) => bridge.call('life', { run, branch: lane, position }).then((reply) => {
       if (reply.kind === 'error') throw new Error(reply.text);
       return reply;
@@ -102,21 +104,25 @@ export function mountCompare(root, bridge, config) {
     }
   }
 
-  function start(then) {
-    begin(() => advance(null, then));
+  /** To the end; `item` is the gallery case this is, if it is one. */
+  function start(item) {
+    begin(() => {
+      shell.showCase(item);
+      advance(null);
+    });
   }
 
   function begin(then) {
     const lanes = slots.map(({ settings }) => ({ decoder: settings.decoder(), settings: settings.values() }));
     const what = { prompt: prompt.value, model: slots[0].settings.model(), lanes, ...shell.picture.request() };
-    ask('compare', what, (reply) => {
+    shell.replace(() => ask('compare', what, (reply) => {
       run = reply.run;
       finished = false;
       asked = what;
       ran = 0;
       put(table);
       viewer.load(reply.payloads, { step: 0 });
-    }, () => { remember(); if (asked === what) then?.(); });
+    }, () => { if (asked === what) then?.(); }));
   }
 
   function advance(passes, then) {
@@ -127,7 +133,7 @@ export function mountCompare(root, bridge, config) {
       if (reply.steps.length) ran += 1;
       for (const { lane, step } of reply.steps) viewer.append([step], lane);
       if (reply.table) viewer.append([]).then(() => drawTable(reply.table)); // after the steps before it are on screen
-    }, () => { remember(); then?.(); });
+    }, then);
   }
 
   function drawTable(rows) {

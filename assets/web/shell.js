@@ -1,5 +1,5 @@
 // What the tabs with a prompt have in common: the prompt row, the gallery, the message box, the theme, files, and one
-// question to the server at a time. Text from anywhere goes in as text nodes.
+// question to the server at a time; what is asked for meanwhile is done when that has stopped. Text from anywhere goes in as text nodes.
 //
 // bridge.ask(request, onReply) queues work on the model and streams answers, ending with {kind: 'end'};
 // bridge.call(name, request) asks for something quick and resolves to the answer.
@@ -10,8 +10,10 @@ import { save } from './files.js';
 import { createPicture } from './picture.js';
 import { createThemeButton, isDark } from './theme.js';
 
-export function createShell(root, bridge, config, { label, onDecode, onCase, tools = [], aside = [] }) {
-  let busy = false;
+export function createShell(root, bridge, config, { label, onDecode, onCase, onStop, onRest, tools = [], aside = [] }) {
+  let working = false;
+  let stopping = false; // what is going on shall end, and nothing shall follow from it
+  let next = null; // what shall be done then
   let viewer = null;
 
   const prompt = h('input', { class: 'dw-prompt', 'aria-label': 'Prompt', spellcheck: 'false', autocomplete: 'off', maxlength: config.limits.prompt });
@@ -46,20 +48,41 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
     else onReply(reply);
   }
 
-  function ask(action, request, onReply, onEnd) {
-    if (busy) return;
-    busy = true;
+  /** Asks the server, which does one thing at a time; `then` follows unless it was stopped. */
+  function ask(action, request, onReply, then) {
+    if (working) return;
+    working = true;
+    stopping = false;
     say(null);
     root.classList.add('dw-busy');
     const slow = setTimeout(() => viewer?.setBusy('Waiting for the model …'), 400);
     bridge.ask({ action, ...request }, (reply) => {
       clearTimeout(slow);
-      if (reply.kind !== 'end') return receive(reply, onReply);
-      busy = false;
+      if (reply.kind !== 'end') {
+        receive(reply, onReply);
+        if (stopping) onStop(); // it may not have begun when it was told first
+        return;
+      }
+      working = false;
       root.classList.remove('dw-busy');
       viewer?.setBusy(null);
-      onEnd?.();
+      onRest();
+      const follow = next ?? (stopping ? null : then);
+      next = null;
+      follow?.();
     });
+  }
+
+  function stop() {
+    stopping = true;
+    onStop();
+  }
+
+  /** For what changes everything on screen: what is going on is stopped first, and of several wishes the last counts. */
+  function replace(action) {
+    if (!working) return action();
+    next = action;
+    stop();
   }
 
   /** Marks the gallery case that is on screen, or none. */
@@ -89,11 +112,11 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, too
   async function download(request) {
     viewer.setBusy('Making the file …');
     const reply = await bridge.call('export', { ...request, theme: isDark() ? 'dark' : 'light' });
-    viewer.setBusy(null);
+    viewer.setBusy(working ? 'Decoding …' : null);
     receive(reply, save);
   }
 
-  return { prompt, viewerBox, picture, say, receive, ask, showCase, download, setViewer: (made) => { viewer = made; } };
+  return { prompt, viewerBox, picture, say, receive, ask, stop, replace, showCase, download, setViewer: (made) => { viewer = made; } };
 }
 
 /**

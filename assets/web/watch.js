@@ -24,25 +24,30 @@ export function mountWatch(root, bridge, config) {
   const file = h('input', { type: 'file', accept: '.json,.gz,application/json,application/gzip', hidden: true, 'aria-label': 'Trace file', onchange: () => openFile(file.files[0]) });
   const shell = createShell(root, bridge, config, {
     label: 'Decode',
-    onDecode: () => { shell.showCase(null); start(request(), () => advance(null)); },
+    onDecode: () => start(request(), () => {
+      shell.showCase(null);
+      advance(null);
+    }),
     onCase: openCase,
+    onStop: () => run && bridge.call('stop', where()),
+    onRest: () => remember(),
     tools: [h('button', { class: 'dv-btn', type: 'button', onclick: () => file.click() }, 'Open trace'), file],
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
   });
-  const { ask, prompt, receive, say } = shell;
+  const { ask, prompt, receive, replace, say } = shell;
 
   const viewer = createViewer(shell.viewerBox, {
     requestStep: () => advance(1),
     requestRun: () => advance(null),
-    requestStop: () => run && bridge.call('stop', where()),
+    requestStop: shell.stop,
     requestReset: () => asked && start(asked),
-    requestBranch: ({ step, position, token, state }) => withRun(() => ask('branch', { ...where(), step, position, token, state }, (reply) => show(reply, { step, position }), remember)),
+    requestBranch: ({ step, position, token, state }) => withRun(() => replace(() => ask('branch', { ...where(), step, position, token, state }, (reply) => show(reply, { step, position })))),
     fetchLife: (position) => bridge.call('life', { ...where(), position }).then((reply) => {
       if (reply.kind === 'error') throw new Error(reply.text);
       return reply;
     }),
-    switchBranch: (id) => bridge.call('show', { run: run.key, branch: id }).then((reply) => receive(reply, (found) => show(found))),
-    compareBranches,
+    switchBranch: (id) => replace(() => bridge.call('show', { run: run.key, branch: id }).then((reply) => receive(reply, (found) => show(found)))),
+    compareBranches: (a, b) => replace(() => compareBranches(a, b)),
     requestExport: (kind) => {
       const state = viewer.getState();
       withRun(() => shell.download({ ...where(), kind, step: state.step, position: state.position >= 0 ? state.position : null, mask: state.order }));
@@ -58,7 +63,10 @@ export function mountWatch(root, bridge, config) {
   }
 
   function start(what, then) {
-    ask('start', what, (reply) => { asked = what; show(reply, { step: 0 }); }, () => { remember(); if (asked === what) then?.(); });
+    replace(() => ask('start', what, (reply) => {
+      asked = what;
+      show(reply, { step: 0 });
+    }, () => { if (asked === what) then?.(); }));
   }
 
   function show(reply, state) {
@@ -82,7 +90,7 @@ export function mountWatch(root, bridge, config) {
       run.finished = reply.finished;
       run.steps += reply.steps.length;
       viewer.append(reply.steps);
-    }, () => { remember(); then?.(); });
+    }, then);
   }
 
   async function compareBranches(a, b) {
@@ -106,20 +114,27 @@ export function mountWatch(root, bridge, config) {
 
   /** A case whose model this page does not offer: its recorded trace. */
   async function replayCase(item) {
-    receive(await bridge.call('recorded', { name: item.name }), (reply) => {
-      asked = null;
-      say(null);
+    receive(await bridge.call('recorded', { name: item.name }), (reply) => replace(() => {
       prompt.value = item.prompt;
-      show(reply, { step: item.step ?? 0, position: item.select ?? -1 });
+      showRecorded(reply, { step: item.step ?? 0, position: item.select ?? -1 });
       shell.showCase(item);
-    });
+    }));
   }
 
   async function openFile(chosen) {
     file.value = '';
     if (!chosen) return;
     if (chosen.size > config.limits.upload) return say(`That file is larger than ${config.limits.upload >> 20} MB.`);
-    receive(await bridge.call('open_trace', { data: await readFile(chosen) }), (reply) => { asked = null; say(null); shell.showCase(null); show(reply, { step: 0 }); });
+    receive(await bridge.call('open_trace', { data: await readFile(chosen) }), (reply) => replace(() => {
+      showRecorded(reply, { step: 0 });
+      shell.showCase(null);
+    }));
+  }
+
+  function showRecorded(reply, state) {
+    asked = null;
+    say(null);
+    show(reply, state);
   }
 
   // Links: the address holds what was asked and where one looks.

@@ -14,6 +14,7 @@ import gradio as gr
 import pytest
 from gradio_client import Client
 from playwright.sync_api import Page, expect
+from torch import Tensor
 
 import dard
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
@@ -37,10 +38,25 @@ def hostile_model() -> ScriptedModel:
     )
 
 
+SLOW = f"?prompt={quote('Say' + ' [MASK]' * 60)}&model=slow&decoder=standard"
+
+
+class SlowModel(ScriptedModel):
+    """Takes a fifth of a second for a pass, so one token per step of `SLOW` takes twelve."""
+
+    def __init__(self) -> None:
+        super().__init__(["Say", "more"], lambda position, seen: {"more": 0.9}, name="slow")
+
+    def logits(self, *call: Tensor) -> Tensor:
+        time.sleep(0.2)
+        return super().logits(*call)
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    studio = Studio(("embedded", "hostile"))
-    studio._loaded |= {"embedded": los_diego(), "hostile": hostile_model()}
+    models = {"embedded": los_diego(), "hostile": hostile_model(), "slow": SlowModel()}
+    studio = Studio(tuple(models))
+    studio._loaded |= models
     page = build_page(studio)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
     yield url
@@ -213,6 +229,59 @@ def test_settings_cannot_cross_and_presets_set_both(watch: Visiting) -> None:
     expect(token(page, 4)).to_have_attribute("data-state", "U")
 
 
+def open_slow(watch: Visiting) -> Page:
+    """A run that is going on."""
+    page: Page = watch(SLOW).page
+    press(page, "Run to end")
+    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", re.compile("[1-9]"))
+    return page
+
+
+def test_a_run_can_be_stopped(watch: Visiting) -> None:
+    page = open_slow(watch)
+    press(page, "Stop")
+    press(page, "Run to end")
+    press(page, "Stop")
+    expect(page.get_by_role("button", name="Run to end")).to_be_visible()
+    made = page.get_by_role("slider", name="step", exact=True).get_attribute("aria-valuemax")
+    page.wait_for_timeout(600)
+    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", str(made))
+    assert made is not None and 1 <= int(made) < 40
+
+
+def test_what_is_chosen_during_a_run_takes_its_place(watch: Visiting) -> None:
+    page = open_slow(watch)
+    names = [case["name"] for case in gallery()]
+    for name in (names[-1], names[1], "Los Diego"):
+        press(page, name)
+    expect(page.get_by_role("button", name="Los Diego")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", pressed=True).and_(page.locator(".dw-gallery button"))).to_have_count(1)
+    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
+    expect(page.get_by_role("textbox", name="Prompt")).to_have_value(LOS_DIEGO)
+
+
+def test_a_trace_opened_during_a_run_stays_itself(watch: Visiting, tmp_path: Path) -> None:
+    trace = dard.decode(los_diego(), LOS_DIEGO, decoder="dard", tau_c=0.4, tau_u=0.8)
+    trace.save(tmp_path / "trace.json.gz")
+    page = open_slow(watch)
+    page.get_by_label("Trace file").set_input_files(tmp_path / "trace.json.gz")
+    slider = page.get_by_role("slider", name="step", exact=True)
+    expect(slider).to_have_attribute("aria-valuemax", str(len(trace.steps)))
+    expect(page.get_by_role("button", name="Stop")).to_have_count(0)
+    page.wait_for_timeout(600)
+    expect(slider).to_have_attribute("aria-valuemax", str(len(trace.steps)))
+
+
+def test_an_edit_during_a_run_branches_from_its_step(watch: Visiting) -> None:
+    page = open_slow(watch)
+    token(page, 1).click()
+    page.get_by_label("other token").fill("Say")
+    press(page, "Branch here")
+    branch = page.get_by_role("button", name=re.compile(r"step \d+: 1 → Say"))
+    expect(branch).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="Run to end")).to_be_enabled()
+
+
 def test_two_visitors_do_not_see_each_other(watch: Visiting) -> None:
     one, two = watch().page, watch().page
     open_los_diego(one)
@@ -343,6 +412,18 @@ def test_a_comparison_can_be_linked(watch: Visiting) -> None:
     expect(page.locator("button[data-position='3']:visible")).to_have_count(3)
     expect(slider).to_have_attribute("aria-valuenow", "1")
     assert slider.get_attribute("aria-valuemax") != "0" and last is not None
+
+
+def test_a_case_chosen_during_a_comparison_takes_its_place(watch: Visiting) -> None:
+    link = {"prompt": "Say" + " [MASK]" * 60, "model": "slow", "lanes": [{"decoder": "standard", "settings": {}}]}
+    page = watch(f"?compare={quote(json.dumps(link))}").page
+    page.get_by_role("button", name="Compare", exact=True).click()
+    slider = page.locator("[role=slider][aria-label=step]:visible")
+    expect(slider).to_have_attribute("aria-valuemax", re.compile("[1-9]"))
+    case = page.locator(".dw-gallery button:visible").get_by_text("Los Diego", exact=True)
+    case.click()
+    expect(case).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".dw-table tbody tr:visible")).to_contain_text("is on the Southern California coast")
 
 
 @pytest.mark.parametrize(
