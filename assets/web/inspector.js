@@ -56,11 +56,12 @@ export class Inspector {
     return { key, weight, ticks, rows, none, body, box: h('div', { class: 'dv-pcol' }, title, body) };
   }
 
+  /** The form for an edit. `editing` is true from its first change until another step or position is in view. */
   whatIf() {
     this.input = h('input', { class: 'dv-input', 'aria-label': 'other token', autocomplete: 'off', spellcheck: 'false', maxlength: 200, list: null });
     this.input.addEventListener('input', () => {
       this.chosen = null;
-      this.dirty = true;
+      this.editing = true;
     });
     this.input.addEventListener('keydown', (event) => event.key === 'Enter' && this.branch());
     this.stateButtons = h('span', { class: 'dv-seg', role: 'group', 'aria-label': 'other state' });
@@ -74,14 +75,14 @@ export class Inspector {
     const id = this.guesses?.[row];
     if (id == null || this.locked) return;
     this.chosen = id;
-    this.dirty = true;
+    this.editing = true;
     this.input.value = this.lane.word(id);
     if (this.wanted === 'M') this.setWanted(this.lane.head.states.includes('C') ? 'C' : 'U');
   }
 
   setWanted(letter) {
     this.wanted = letter;
-    this.dirty = true;
+    this.editing = true;
     for (const button of this.stateButtons.children) button.setAttribute('aria-pressed', String(button.dataset.state === letter));
   }
 
@@ -426,6 +427,6 @@ export class Inspector {
     this.input.value = state === 'M' || fixed ? '' : lane.word(frame.tokens[position]);
     this.input.placeholder = fixed ? 'given' : 'token';
     this.setWanted(state);
-    this.dirty = false;
+    this.editing = false;
   }
 }

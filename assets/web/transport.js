@@ -93,7 +93,7 @@ export class Transport {
   schedule() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
-      if (this.exhausted) this.pause();
+      if (this.exhausted || this.viewer.inspector.editing) this.pause();
       else {
         this.forward();
         this.schedule();

@@ -10,7 +10,7 @@
 //
 // `load(payload)` with a header and no steps shows the start of a live run. A load keeps the state (step, selection, mask
 // settings) as far as it still makes sense; `load(payload, { step: 0 })` sets parts of it. `append` follows the run if the
-// last step was in view, otherwise the view stays where it is.
+// last step was in view and nobody has begun an edit there, otherwise the view stays where it is.
 //
 // State, as given to host.onChange and understood by setState and options.state; every part is optional in setState:
 //   { step, position, lane, order: 'state' | 'position', reach: 0 (direct) | 1 … layers, map: 'states' | 'weights', hideLater: bool }
@@ -121,7 +121,7 @@ class Viewer {
     return this.queue(async () => {
       const target = this.lanes[lane];
       if (!target) return;
-      const follow = this.state.step >= this.last;
+      const follow = this.state.step >= this.last && !this.inspector.editing;
       await target.append([steps].flat());
       this.transport.waiting = false;
       this.tokens.grow(lane);

@@ -276,10 +276,25 @@ def test_an_edit_during_a_run_branches_from_its_step(watch: Visiting) -> None:
     page = open_slow(watch)
     token(page, 1).click()
     page.get_by_label("other token").fill("Say")
+    slider = page.get_by_role("slider", name="step", exact=True)
+    made, step = (int(slider.get_attribute(name) or "") for name in ("aria-valuemax", "aria-valuenow"))
+    expect(slider).not_to_have_attribute("aria-valuemax", str(made))
+    expect(slider).to_have_attribute("aria-valuenow", str(step))
+    expect(page.get_by_label("other token")).to_have_value("Say")
     press(page, "Branch here")
-    branch = page.get_by_role("button", name=re.compile(r"step \d+: 1 → Say"))
+    branch = page.get_by_role("button", name=f"step {step}: 1 → Say")
     expect(branch).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_role("button", name="Run to end")).to_be_enabled()
+
+
+def test_an_edit_pauses_playing(watch: Visiting) -> None:
+    page = watch().page
+    open_los_diego(page)
+    token(page, 3).click()
+    press(page, "Play")
+    page.get_by_label("other token").fill("San")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    expect(page.get_by_label("other token")).to_have_value("San")
 
 
 def test_two_visitors_do_not_see_each_other(watch: Visiting) -> None:
