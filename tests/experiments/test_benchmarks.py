@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
+import socket
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -211,6 +214,17 @@ def test_a_program_cannot_take_all_memory_or_see_the_environment(monkeypatch: py
     assert not passes("x = bytearray(1 << 31)")
     assert not passes("open('large', 'wb').write(b'x' * (1 << 22))")
     assert passes("import os; assert 'SECRET' not in os.environ and os.listdir() == []")
+
+
+def test_a_program_has_no_network() -> None:
+    if not shutil.which("unshare") or subprocess.run(["unshare", "--user", "--net", "true"], check=False).returncode:
+        pytest.skip("this system does not let a process give up its network")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
+        program = f"import socket; socket.create_connection(({host!r}, {port}), 1)"
+        socket.create_connection((host, port), 1).close()  # there is somebody to talk to
+        assert not passes(program)
+        assert passes("import socket")
 
 
 @pytest.mark.parametrize(

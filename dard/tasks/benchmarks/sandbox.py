@@ -1,9 +1,10 @@
 """Run a program somebody's model wrote, in a process of its own with limits.
 
 Promises: a separate interpreter without site packages, environment or input, in an empty folder, with limits on time,
-memory and file size; when it ends or time is up, its whole process group is killed. Nothing runs unless `passes` is
-called, and the benchmarks call it only when code execution was asked for.
-Does not know: how to keep a program from reading files or using the network. Run untrusted models in a container.
+memory and file size, and without a network where the system lets a process give it up (Linux with user namespaces);
+when it ends or time is up, its whole process group is killed. Nothing runs unless `passes` is called, and the
+benchmarks call it only when code execution was asked for.
+Does not know: how to keep a program from reading files. Run untrusted models in a container.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ SECONDS = 5
 MEMORY = 1 << 30  # bytes of address space
 FILE_SIZE = 1 << 20
 
-# The child limits itself before it reads the program; a limit once lowered cannot be raised again.
+# The child limits itself before it reads the program; a limit once lowered cannot be raised again, and a process in
+# a network of its own cannot come back.
 _CHILD = """
-import resource, sys
+import ctypes, resource, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).unshare(0x10000000 | 0x40000000)  # CLONE_NEWUSER, CLONE_NEWNET
 seconds, memory, size = map(int, sys.argv[1:4])
 source, verdict, word = sys.argv[4:]
 del sys.argv[1:]
