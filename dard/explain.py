@@ -18,6 +18,7 @@ Word = Callable[[int], str]
 Path = Literal["x", "s", "mix"]
 NAMED_AT_MOST = 3
 WORD_AT_MOST = 40
+REOPENED = "decoding began to repeat itself, and what was still moving is decided anew"
 
 
 def explain(step: Step, position: int, decoder: str, settings: Mapping[str, Any], word: Word) -> str:
@@ -99,14 +100,11 @@ def names(tokens: list[int], positions: list[int], word: Word) -> str:
 def dard_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word) -> str:
     before, after = step.states_before[i], step.states[i]
     if i in step.accepted and before == MASKED and step.weights[i] is None:
-        return (
-            f"{quote(step.tokens[i], word)} was committed as the surest masked position "
-            f"({number(step.confidence[i])}): "
-            "the block had stopped moving, and what is left is filled one by one."
-        )
+        return filled_sentence(step, i, settings, word)
     if step.mask is None and i not in step.decided:  # the pass after the end was called looks at masks only
         what = f"Position {i} stays masked" if after == MASKED else f"{quote(step.tokens[i], word)} stays as it is"
-        return f"{what}: the block had stopped moving, and this pass only fills the surest masked position."
+        which = "surest masked positions" if settings.get("cycle") == "reopen" else "surest masked position"
+        return f"{what}: the block had stopped moving, and this pass only fills the {which}."
     if before == MASKED:
         return masked_sentence(step, i, settings, word)
     token = quote(step.tokens_before[i], word)
@@ -122,7 +120,10 @@ def dard_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word) -
         kept = against(c, settings["tau_u"], "τ_u")
         return f"{token} was accepted as it stood: {seen}, {judged.format(kept)}, but decoding began to repeat itself."
     if after == MASKED:
-        return f"{token} went back to masked: {seen}, {judged.format(against(c, settings['tau_c'], 'τ_c'))}."
+        verdict = judged.format(against(c, settings["tau_c"], "τ_c"))
+        if c > settings["tau_c"]:
+            return f"{token} went back to masked, although {seen}, {verdict}: {REOPENED}."
+        return f"{token} went back to masked: {seen}, {verdict}."
     if i in step.replaced:
         threshold, symbol = limits(settings, after)
         new = quote(step.tokens[i], word)
@@ -135,6 +136,18 @@ def dard_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word) -
     if after == CANDIDATE:
         return f"{token} stays a candidate: {seen}, {verdict}."
     return f"{token} stays unmasked: {seen}, {verdict}."
+
+
+def filled_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word) -> str:
+    """A position that was filled after the end of its block was called."""
+    token, c = quote(step.tokens[i], word), step.confidence[i]
+    if settings.get("cycle") == "reopen" and c > settings["tau_u"]:
+        sure = against(c, settings["tau_u"], "τ_u")
+        return f"{token} was committed: {sure}; the block had stopped moving, and what is sure is filled at once."
+    rest = "no other was above τ_u" if settings.get("cycle") == "reopen" else "what is left is filled one by one"
+    return (
+        f"{token} was committed as the surest masked position ({number(c)}): the block had stopped moving, and {rest}."
+    )
 
 
 def limits(settings: Mapping[str, Any], letter: str) -> tuple[float, str]:
@@ -167,7 +180,10 @@ def masked_sentence(step: Step, i: int, settings: Mapping[str, Any], word: Word)
     if after == MASKED:
         best = first_guess(step, i, word, "mix")
         said = f"the best guess {best} has " if best else "the best guess has "
-        return f"Position {i} stays masked: {mixed}, {said}{against(c, settings['tau_c'], 'τ_c')}."
+        verdict = f"{mixed}, {said}{against(c, settings['tau_c'], 'τ_c')}"
+        if c > settings["tau_c"]:
+            return f"Position {i} stays masked, although {verdict}: {REOPENED}."
+        return f"Position {i} stays masked: {verdict}."
     token = quote(step.tokens[i], word)
     if i in step.accepted:
         return f"{token} was decided ({number(c)}) and accepted as it stood: decoding began to repeat itself."

@@ -159,6 +159,7 @@ def dard(
     mixing: str | float = "adaptive",
     verify: str = "held",
     outside: str = "reliable",
+    cycle: str = "accept",
     max_steps: int | None = None,
 ) -> Iterator[Moment]:
     """Dependency-aware revocable decoding (§2)."""
@@ -196,13 +197,16 @@ def dard(
         reason = "all unmasked"
         filling = False
         while any(state[i] != U for i in block):
-            if filling:  # the block stopped moving: what is left is committed one by one, in confidence order
+            if filling:  # the block stopped moving: what is left is committed in confidence order
                 logits = plain_pass(network, prompt, tokens)
                 found = {i: best(probabilities(without_mask(logits[i])), mask_id, gap) for i in block if state[i] == M}
-                surest = gap.order({i: f[1] for i, f in found.items()})[0]
+                chosen = gap.order({i: f[1] for i, f in found.items()})[:1]
+                if cycle == "reopen":
+                    chosen = [i for i in found if gap.above(found[i][1], tau_u)] or chosen
                 for i in found:
                     c[i] = found[i][1]
-                tokens[surest], state[surest] = found[surest][0], U
+                for i in chosen:
+                    tokens[i], state[i] = found[i][0], U
                 done = all(state[i] == U for i in block)
                 nothing: list[float | None] = [None] * len(tokens)
                 ended = reason if done else None
@@ -251,13 +255,20 @@ def dard(
             here = ([tokens[i] for i in block], [state[i] for i in block])
             done = all(state[i] == U for i in block)
             if not done and (here in history or passes == cap):
+                moved = set()
                 if here in history:
                     period = len(history) - max(k for k, past in enumerate(history) if past == here)
                     reason = "fixed point" if period == 1 else f"period {period}"
+                    for then_tokens, then_state in history[-period:]:
+                        for k, i in enumerate(block):
+                            if then_tokens[k] != tokens[i] or then_state[k] != state[i]:
+                                moved.add(i)
                 else:
                     reason = "cap"
                 for i in block:
-                    if state[i] == C:
+                    if cycle == "reopen" and (state[i] == C or i in moved):
+                        tokens[i], state[i] = mask_id, M
+                    elif state[i] == C:
                         state[i] = U
                 filling = True
                 done = all(state[i] == U for i in block)

@@ -62,6 +62,10 @@ class DardSettings(Settings):
         "reliable", "what positions outside the block see of it: only unmasked tokens, or all", str,
         choices=("reliable", "all"),
     )  # fmt: skip
+    cycle: str = setting(
+        "accept", "when decoding repeats itself: accept candidates as they stand, or reopen what was still moving", str,
+        choices=("accept", "reopen"),
+    )  # fmt: skip
     max_steps: int | None = setting(
         None, "cap on the steps of a block; nothing: twice the block's length", int, low=1, high=100_000, optional=True
     )
@@ -120,7 +124,7 @@ class Dard(Decoder):
         self, model: Model, settings: DardSettings, state: DecodeState, logits: Tensor, record: bool
     ) -> Decision:
         if state.memory.committing:
-            return self.commit_one(model, settings, state, logits, record)
+            return self.commit_surest(model, settings, state, logits, record)
         masked, held = state.free(MASKED), state.free("CU")
         m = len(masked)
         logits_x, logits_s, logits_held = logits[:m], logits[m : 2 * m], logits[2 * m :]
@@ -185,7 +189,7 @@ class Dard(Decoder):
             else:
                 values = torch.cat([mixed.margin(), judged.margin()])
             decision.reliability = dict(zip(order, values.tolist(), strict=True))
-        self.look_for_the_end(settings, state, decision)
+        self.look_for_the_end(model, settings, state, decision)
         return decision
 
     def predict(
@@ -209,9 +213,12 @@ class Dard(Decoder):
             return MASKED
         return CANDIDATE if confidence <= settings.tau_u else UNMASKED
 
-    def look_for_the_end(self, settings: DardSettings, state: DecodeState, decision: Decision) -> None:
-        """A block ends when all is unmasked. A decode that repeats itself, or reaches the cap, is brought to its end:
-        candidates are accepted as they stand and the remaining masked positions committed one by one."""
+    def look_for_the_end(self, model: Model, settings: DardSettings, state: DecodeState, decision: Decision) -> None:
+        """A block ends when all is unmasked. A decode that repeats itself, or reaches the cap, is brought to its end.
+
+        `accept`: candidates are accepted as they stand and the remaining masked positions committed one by one.
+        `reopen`: candidates, and whatever changes within the cycle, are masked again and committed by their confidence.
+        """
         memory: Memory = state.memory
         block = state.block_range
         now: Picture = (
@@ -222,29 +229,40 @@ class Dard(Decoder):
         decision.memory = replace(memory, seen=(*memory.seen, now), steps=steps)
         if set(now[1]) == {UNMASKED}:
             return
-        reason = None
+        cycle: tuple[Picture, ...] = ()  # from a picture to its return, once
         if now in memory.seen:
             period = len(memory.seen) - max(n for n, old in enumerate(memory.seen) if old == now)
             reason = "fixed point" if period == 1 else f"period {period}"
+            cycle = memory.seen[-period:]
         elif steps >= (settings.max_steps or 2 * len(block)):
             reason = "cap"
-        if reason:
-            decision.accepted = [i for i, letter in zip(block, now[1], strict=True) if letter == CANDIDATE]
-            for i in decision.accepted:
+        else:
+            return
+        decision.ended_by = reason
+        decision.memory = replace(decision.memory, committing=reason)
+        candidates = [i for i, letter in zip(block, now[1], strict=True) if letter == CANDIDATE]
+        if settings.cycle == "accept":
+            decision.accepted = candidates
+            for i in candidates:
                 decision.states[i] = UNMASKED
-            decision.ended_by = reason
-            decision.memory = replace(decision.memory, committing=reason)
+            return
+        reopened = {i for k, i in enumerate(block) if len({(tokens[k], states[k]) for tokens, states in cycle}) > 1}
+        reopened.update(candidates)
+        decision.remask(sorted(reopened), model.mask_id)
+        decision.forced = [i for i in decision.forced if i not in reopened]
 
-    def commit_one(
+    def commit_surest(
         self, model: Model, settings: DardSettings, state: DecodeState, logits: Tensor, record: bool
     ) -> Decision:
-        """After the end was called: one masked position a step, the surest first, with everything in view."""
+        """After the end was called, with everything in view: the surest masked position; if what was still moving has
+        been reopened, every one above τ_u."""
         masked = state.free(MASKED)
         prediction = self.predict(model, settings, state, logits, False, record, noise=True)
         decision = Decision(memory=state.memory, ended_by=state.memory.committing)
         decision.confidence = dict(zip(masked, prediction.probability.tolist(), strict=True))
-        best = most_confident(decision.confidence, 1)
-        decision.commit(best, [int(prediction.token[masked.index(best[0])])])
+        sure = [i for i in masked if settings.cycle == "reopen" and decision.confidence[i] > settings.tau_u]
+        best = sure or most_confident(decision.confidence, 1)
+        decision.commit(best, [int(prediction.token[masked.index(i)]) for i in best])
         decision.accepted = best
         if record:
             decision.top["x"] = (masked, prediction)

@@ -7,6 +7,7 @@ from pathlib import Path
 from dard.experiments.base import Experiment
 from dard.experiments.contamination import Contamination
 from dard.experiments.cost import Cost
+from dard.experiments.endings import Endings
 from dard.experiments.lengths import Lengths
 from dard.experiments.mask_ablation import MaskAblation
 from dard.experiments.mixing_ablation import MixingAblation
@@ -29,6 +30,7 @@ _ALL: tuple[Experiment, ...] = (
     Lengths(),
     Cost(),
     Contamination(),
+    Endings(),
 )
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}

@@ -70,7 +70,8 @@ def follow(
         seen += Counter({move: count for move, count in moves.items() if move[0] != move[1]})
         if decoder == "dard":
             accepted = set(step.accepted)
-            assert step.promoted == [i for i in moment.promoted if i not in accepted], where
+            kept = [i for i in moment.promoted if i not in accepted and moment.states[i] == "U"]  # not reopened
+            assert step.promoted == kept, where
             assert set(moment.demoted) <= set(step.demoted), where
             seen["promoted"] += len(moment.promoted)
         seen["replaced"] += len(step.replaced)

@@ -27,7 +27,7 @@ def gather(cases: list[dict[str, Any]]) -> Counter[str]:
 
 
 def test_every_combination_of_ordering_mixing_verify_and_outside() -> None:
-    """Two blocks each, so that outside queries exist on both sides of the block."""
+    """Two blocks each, so that outside queries exist on both sides of the block; ends of both kinds in turn."""
     seen = gather(
         [
             {
@@ -43,6 +43,7 @@ def test_every_combination_of_ordering_mixing_verify_and_outside() -> None:
                 "mixing": mixing,
                 "verify": verify,
                 "outside": outside,
+                "cycle": ("accept", "reopen")[number // 3 % 2],
             }
             for number, (ordering, mixing, verify, outside) in enumerate(COMBINATIONS)
         ]
@@ -159,6 +160,35 @@ def test_a_repetition_after_two_steps_is_called_a_period_of_two() -> None:
     trace = dard.decode(scripted(["a", "b", "c"], doubtful), "[MASK] [MASK]", tau_c=0.4, tau_u=0.8, mixing=0)
     assert [step.states for step in trace.steps] == ["CC", "CM", "UU"]
     assert (trace.ended_by, trace.text) == ("period 2", "a b")
+
+
+def test_reopening_masks_what_moved_and_commits_what_is_then_sure_at_once() -> None:
+    """The period of the test above: position 1 moved, position 0 was a candidate throughout."""
+    model = scripted(["a", "b", "c"], doubtful)
+    trace = dard.decode(model, "[MASK] [MASK]", tau_c=0.4, tau_u=0.8, mixing=0, cycle="reopen")
+    assert [step.states for step in trace.steps] == ["CC", "CM", "MM", "UM", "UU"]
+    assert [step.ended_by for step in trace.steps] == [None, None, None, None, "period 2"]
+    assert (trace.steps[2].demoted, trace.steps[2].accepted) == ([0], []) and trace.text == "a c"
+    sure = scripted(["a", "b"], lambda position, visible: {"a": 0.7 if len(visible) % 2 else 0.9})
+    at_once = dard.decode(sure, "b [MASK] [MASK] [MASK]", tau_c=0.75, tau_u=0.8, cycle="reopen", max_steps=1)
+    assert [len(step.decided) for step in at_once.steps] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_reopening_leaves_alone_what_stood_still(seed: int) -> None:
+    """Unmasked tokens that were the same throughout the cycle stay, and the block ends in as many steps as are left."""
+    settings = {"gen_length": 12, "tau_c": 0.4, "tau_u": 0.7}
+    model = random_model(seed, sharpness=1.2)
+    accepted, reopened = (dard.decode(model, words(seed, 4), cycle=cycle, **settings) for cycle in ("accept", "reopen"))
+    working = [step for step in reopened.steps if step.mask is not None]
+    assert [step.states for step in working[:-1]] == [step.states for step in accepted.steps[: len(working) - 1]]
+    assert reopened.ended_by == accepted.ended_by
+    last, filling = working[-1], reopened.steps[len(working) :]
+    if reopened.ended_by != "all unmasked":
+        assert "C" not in last.states and filling
+        kept = [i for i, letter in enumerate(last.states) if letter == "U"]
+        assert all(reopened.tokens[i] == accepted.tokens[i] == last.tokens[i] for i in kept)
+        assert all(step.decided and not step.demoted for step in filling)
 
 
 def test_the_cap_can_be_set_and_what_is_masked_then_is_committed_one_by_one() -> None:

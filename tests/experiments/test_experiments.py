@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import statistics
 from pathlib import Path
 
 import plotly.graph_objects
@@ -10,6 +11,7 @@ import pytest
 
 from dard import InputError
 from dard.experiments import EXPERIMENTS, load, make_plan, markdown, run, write_report
+from dard.experiments.endings import OTHER
 from dard.experiments.pareto import by_decoder
 from dard.experiments.summary import frontier, points
 from dard.experiments.variants import Scope
@@ -137,3 +139,21 @@ def test_default_tasks_exist() -> None:
 def test_a_template_has_no_generation_length() -> None:
     with pytest.raises(InputError, match="templates"):
         make_plan("pareto", model(), TinyTemplates(), 2, gen_length=9)
+
+
+def test_endings_count_every_run_once_and_put_the_other_decoder_beside_it() -> None:
+    plan = make_plan("endings", model(), TinyTask(), 6)
+    for _ in run(plan):
+        pass
+    [table] = plan.experiment.tables(plan.results)
+    runs = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    names = list(dict.fromkeys(row["Variant"] for row in runs))
+    assert len(names) == 6 and sum(name.endswith("reopen") for name in names) == 3
+    for name in names:
+        *parts, whole = [row for row in runs if row["Variant"] == name]
+        assert whole["Ended"] == "all runs" and whole["Runs"] == "6" == str(sum(int(row["Runs"]) for row in parts))
+        rows = plan.results.of(name)
+        assert whole["Acc. (%)"] == f"{100 * statistics.fmean(row['score'] for row in rows):.1f}"
+        assert whole["EB passes"] == f"{statistics.fmean(row['passes'] for row in plan.results.of(OTHER)):.2f}"
+    drawn = plan.experiment.figure(plan.results)["data"]
+    assert [sum(heights) for heights in zip(*(bar["y"] for bar in drawn), strict=True)] == [6] * len(names)
