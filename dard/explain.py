@@ -53,7 +53,7 @@ def summary(step: Step, word: Word) -> str:
         (step.promoted, "promoted"),
         (step.replaced, "replaced"),
         (step.weakened, "weakened to candidate"),
-        (step.accepted, "accepted as it stood"),
+        ([i for i in step.accepted if i not in step.decided], "accepted as it stood"),
     ):
         if positions:
             parts.append(f"{names(step.tokens, positions, word)} {verb}")

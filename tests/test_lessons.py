@@ -107,3 +107,14 @@ def test_lanes_of_one_decoder_are_told_apart_in_running_text(model: Any) -> None
 def test_the_hidden_candidate_reaches_the_verification_through_depth(model: Any) -> None:
     [trace] = traces(model, "What the mask does not stop")
     assert (6, 11, 2) in contaminated(trace.steps[1])
+
+
+def test_two_pairs_go_round_and_reopening_both_settles_them(model: Any) -> None:
+    accept, reopen = traces(model, "How a decode ends")
+    assert accept.ended_by == reopen.ended_by == "period 2"
+    assert [step.demoted for step in accept.steps[1:4]] == [[11, 15], [9, 13], [11, 15]]
+    assert accept.steps[3].states == accept.steps[1].states and accept.steps[3].tokens == accept.steps[1].tokens
+    moved = [i for i, letter in enumerate(reopen.steps[3].states) if letter == "M"]
+    assert moved == [9, 11, 13, 15]
+    assert judge(accept.prompt, accept.text) is False and judge(reopen.prompt, reopen.text) is True
+    assert accept.text.split()[1::4].count("4") == 2

@@ -27,7 +27,7 @@ OTHER = Variant("Entropy bound γ=0.1", "entropy_bound", {"gamma": 0.1})
 class Endings(Experiment):
     name = "endings"
     title = "How runs end"
-    paper = "not in it: how a block ends is left open there"
+    paper = "nothing; how a block ends is left open there"
     default_task = "sudoku-open"
     shows = (
         "how much an answer can be trusted by how its decode ended: by itself, or stopped because it repeated itself"
@@ -91,7 +91,9 @@ class Endings(Experiment):
                     }
                 )
         title = f"{self.title}: {results.header['task_title']}, {results.header['model']}"
-        return figure(traces, title, "", "runs", barmode="stack")
+        names = [variant.name for variant in variants]
+        ticks = {"tickvals": names, "ticktext": [name.replace("DARD ", "").replace(", ", "<br>") for name in names]}
+        return figure(traces, title, "", "runs", barmode="stack", xaxis={**ticks, "tickangle": 0})
 
 
 def dards(results: Results) -> list[Variant]:
