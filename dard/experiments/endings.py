@@ -66,6 +66,7 @@ class Endings(Experiment):
 
     def figure(self, results: Results) -> Figure:
         variants = dards(results)
+        names = [variant.name for variant in variants]
         traces = []
         for ending in ENDINGS:
             for right in (True, False):
@@ -83,15 +84,14 @@ class Endings(Experiment):
                     {
                         "type": "bar",
                         "name": f"{ending}, {'right' if right else 'wrong'}",
-                        "x": [variant.name for variant in variants],
+                        "x": names,
                         "y": heights,
-                        "customdata": [variant.name for variant in variants],
+                        "customdata": names,
                         "marker": {"color": COLOURS[ending], "pattern": {"shape": "" if right else "/"}},
                         "hovertemplate": "%{x}<br>%{y} runs<extra>%{fullData.name}</extra>",
                     }
                 )
         title = f"{self.title}: {results.header['task_title']}, {results.header['model']}"
-        names = [variant.name for variant in variants]
         ticks = {"tickvals": names, "ticktext": [name.replace("DARD ", "").replace(", ", "<br>") for name in names]}
         return figure(traces, title, "", "runs", barmode="stack", xaxis={**ticks, "tickangle": 0})
 
