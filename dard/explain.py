@@ -18,7 +18,7 @@ Word = Callable[[int], str]
 Path = Literal["x", "s", "mix"]
 NAMED_AT_MOST = 3
 WORD_AT_MOST = 40
-REOPENED = "decoding began to repeat itself, and what was still moving is decided anew"
+REOPENED = "decoding repeats itself or reached its cap, and what was still moving is decided anew"
 
 
 def explain(step: Step, position: int, decoder: str, settings: Mapping[str, Any], word: Word) -> str:

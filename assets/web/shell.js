@@ -1,5 +1,6 @@
 // What the tabs with a prompt have in common: the prompt row, the gallery, the message box, the theme, files, and one
-// question to the server at a time; what is asked for meanwhile is done when that has stopped. Text from anywhere goes in as text nodes.
+// question to the server at a time; what is asked for meanwhile is done when that has stopped. Text from anywhere goes
+// in as text nodes.
 //
 // bridge.ask(request, onReply) queues work on the model and streams answers, ending with {kind: 'end'};
 // bridge.call(name, request) asks for something quick and resolves to the answer.

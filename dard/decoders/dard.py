@@ -260,9 +260,11 @@ class Dard(Decoder):
         prediction = self.predict(model, settings, state, logits, False, record, noise=True)
         decision = Decision(memory=state.memory, ended_by=state.memory.committing)
         decision.confidence = dict(zip(masked, prediction.probability.tolist(), strict=True))
-        sure = [i for i in masked if settings.cycle == "reopen" and decision.confidence[i] > settings.tau_u]
-        best = sure or most_confident(decision.confidence, 1)
-        decision.commit(best, [int(prediction.token[masked.index(i)]) for i in best])
+        tokens = dict(zip(masked, prediction.token.tolist(), strict=True))
+        best = most_confident(decision.confidence, 1)
+        if settings.cycle == "reopen":
+            best = [i for i in masked if decision.confidence[i] > settings.tau_u] or best
+        decision.commit(best, [tokens[i] for i in best])
         decision.accepted = best
         if record:
             decision.top["x"] = (masked, prediction)

@@ -8,18 +8,17 @@ go round are merely the hard ones is told by another decoder, without revocation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from statistics import fmean
 
+from dard.decoders.base import ALL_UNMASKED
 from dard.experiments.base import Experiment, Figure
 from dard.experiments.figures import figure
 from dard.experiments.results import Results, Row
-from dard.experiments.summary import interval
+from dard.experiments.summary import point
 from dard.experiments.tables import Table, percent
 from dard.experiments.variants import Scope, Variant
 
-BY_ITSELF, FIXED, PERIODIC, CAPPED = "all unmasked", "fixed point", "going round", "cap"
-ENDINGS = (BY_ITSELF, FIXED, PERIODIC, CAPPED)
-COLOURS = {BY_ITSELF: "#0072B2", FIXED: "#CC79A7", PERIODIC: "#D55E00", CAPPED: "#666666"}
+PERIODIC = "going round"
+COLOURS = {ALL_UNMASKED: "#0072B2", "fixed point": "#CC79A7", PERIODIC: "#D55E00", "cap": "#666666"}
 THRESHOLDS = ((0.4, 0.8), (0.5, 0.8), (0.6, 0.8))
 OTHER = Variant("Entropy bound γ=0.1", "entropy_bound", {"gamma": 0.1})
 
@@ -48,12 +47,15 @@ class Endings(Experiment):
         rows, names = [], []
         for variant in dards(results):
             found = results.of(variant)
-            groups = {ending: [row for row in found if ending_of(row) == ending] for ending in ENDINGS}
+            groups = {ending: [row for row in found if ending_of(row) == ending] for ending in COLOURS}
             groups["all runs"] = found
             for name, group in groups.items():
                 if group:
                     beside = [other[row["sample"]] for row in group if row["sample"] in other]
-                    rows.append([variant.name, name, *cells(group, len(found)), *cells(beside, len(found))[2:5:2]])
+                    accuracy, interval, passes = cells(variant, group)
+                    theirs, _, their_passes = cells(OTHER, beside)
+                    share = [str(len(group)), percent(len(group) / len(found))]
+                    rows.append([variant.name, name, *share, accuracy, interval, passes, theirs, their_passes])
                     names.append(variant.name)
         caption = (
             f"{results.header['task_title']}, {results.header['model']} ({results.samples} samples): runs by how their "
@@ -68,7 +70,7 @@ class Endings(Experiment):
         variants = dards(results)
         names = [variant.name for variant in variants]
         traces = []
-        for ending in ENDINGS:
+        for ending, colour in COLOURS.items():
             for right in (True, False):
                 heights = [
                     sum(
@@ -87,7 +89,7 @@ class Endings(Experiment):
                         "x": names,
                         "y": heights,
                         "customdata": names,
-                        "marker": {"color": COLOURS[ending], "pattern": {"shape": "" if right else "/"}},
+                        "marker": {"color": colour, "pattern": {"shape": "" if right else "/"}},
                         "hovertemplate": "%{x}<br>%{y} runs<extra>%{fullData.name}</extra>",
                     }
                 )
@@ -110,16 +112,9 @@ def ending_of(row: Row) -> str:
     return PERIODIC if reason.startswith("period") else reason
 
 
-def cells(rows: Sequence[Row], of: int) -> list[str]:
-    """How many, their share, how often right with its interval, and in how many passes."""
+def cells(variant: Variant, rows: Sequence[Row]) -> tuple[str, str, str]:
+    """How often right, the interval of that, and in how many passes."""
     if not rows:
-        return ["0", percent(0), "–", "–", "–"]
-    scores = [row["score"] for row in rows]
-    low, high = interval(scores)
-    return [
-        str(len(rows)),
-        percent(len(rows) / of),
-        percent(fmean(scores)),
-        f"{percent(low)} – {percent(high)}",
-        f"{fmean(row['passes'] for row in rows):.2f}",
-    ]
+        return "–", "–", "–"
+    p = point(variant, rows)
+    return percent(p.accuracy), f"{percent(p.low)} – {percent(p.high)}", f"{p.passes:.2f}"

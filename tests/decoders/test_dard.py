@@ -176,7 +176,7 @@ def test_reopening_masks_what_moved_and_commits_what_is_then_sure_at_once() -> N
 
 @pytest.mark.parametrize("seed", range(6))
 def test_reopening_leaves_alone_what_stood_still(seed: int) -> None:
-    """Unmasked tokens that were the same throughout the cycle stay, and the block ends in as many steps as are left."""
+    """Up to the cycle both rules do the same; what was unmasked throughout it stays, the rest is filled for good."""
     settings = {"gen_length": 12, "tau_c": 0.4, "tau_u": 0.7}
     model = random_model(seed, sharpness=1.2)
     accepted, reopened = (dard.decode(model, words(seed, 4), cycle=cycle, **settings) for cycle in ("accept", "reopen"))
