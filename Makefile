@@ -3,13 +3,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: app test check format pictures clean
+.PHONY: app test test-long check format pictures wheel clean
 
 app: $(VENV)/.installed
 	$(BIN)/python app.py
 
 test: $(VENV)/.installed-dev browser check
 	$(BIN)/python -m pytest
+
+test-long: $(VENV)/.installed-dev browser
+	$(BIN)/python -m pytest -m long
 
 check: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -24,6 +27,12 @@ pictures: $(VENV)/.installed-dev browser
 	$(BIN)/python -m visual.readme
 	$(BIN)/python -m visual.record
 
+# From nothing: a build folder left over would put files into the wheel that are no longer there.
+wheel: $(VENV)/.installed-dev
+	rm -rf build dist
+	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+	rm -rf build *.egg-info
+
 # The browser tests drive a real Chromium; on Debian and Ubuntu it is installed if it is missing.
 .PHONY: browser
 browser:
@@ -33,6 +42,8 @@ browser:
 
 # torch first and alone: a looser requirement of another package would pull the CUDA build.
 $(VENV)/.installed: requirements.txt
+	@test -d $(VENV) || $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || \
+	{ echo "DARD Studio needs Python 3.11, 3.12 or 3.13; $(PYTHON) is $$($(PYTHON) -V 2>/dev/null || echo missing). Name another one: make app PYTHON=python3.12"; exit 1; }
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
@@ -43,4 +54,4 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,53 +1,14 @@
-"""Start the page: `python app.py`, or a Hugging Face Space. Wiring only."""
+"""Start the page: `python app.py` is `python -m dard app`, in the file that a Hugging Face Space runs."""
 
 from __future__ import annotations
 
-import argparse
 import os
+import sys
 
-os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
-os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  before torch, which it teaches to wait for a GPU
 
-from dard.models import CARDS
-from visual.page import build_page, launch_options
-from visual.passes import borrowed, on_zero_gpu
-from visual.service import Studio
-
-
-def main() -> None:
-    on_a_space = "SPACE_ID" in os.environ
-    parser = argparse.ArgumentParser(description="Watch a diffusion language model decode.")
-    parser.add_argument(
-        "--model",
-        action="append",
-        help=f"offer this model; may be repeated ({', '.join(CARDS)}, a folder, a hub id). "
-        "Default: the names in the environment variable DARD_MODELS, separated by commas, or embedded",
-    )
-    parser.add_argument("--device", help="cpu, cuda, cuda:1, mps")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"))
-    parser.add_argument("--device-map", metavar="MAP", help="spread a model over several devices: auto, balanced")
-    parser.add_argument("--quantise", type=int, choices=(4, 8), help="store weights in so many bits")
-    parser.add_argument(
-        "--host", default=os.environ.get("GRADIO_SERVER_NAME", "0.0.0.0" if on_a_space else "127.0.0.1")
-    )
-    parser.add_argument("--port", type=int, default=int(os.environ.get("GRADIO_SERVER_PORT", "7860")))
-    args = parser.parse_args()
-    named = [name.strip() for name in os.environ.get("DARD_MODELS", "embedded").split(",") if name.strip()]
-    studio = Studio(
-        tuple(args.model or named or ["embedded"]),
-        device=args.device,
-        dtype=args.dtype,
-        device_map=args.device_map,
-        quantise=args.quantise,
-    )
-    if on_zero_gpu():
-        borrowed()
-        for name in studio.models:  # what is loaded later would not be there in the process that has the GPU
-            studio.model(name)
-    build_page(studio).launch(server_name=args.host, server_port=args.port, **launch_options())
-
+from dard.__main__ import main
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(["app", *sys.argv[1:]]))

@@ -13,21 +13,46 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from dard.about import About, Column, Event, Path, Threshold
 from dard.state import InputError
 from dard.trace import Step, Trace, TraceError
 
 if TYPE_CHECKING:
-    from dard.models import load_model
+    from dard.decoders import Decoder, register_decoder
+    from dard.models import load_model, register_model
     from dard.session import Session, compare, decode
+    from dard.settings import Settings
 
-__version__ = "0.1.0"
-__all__ = ["InputError", "Session", "Step", "Trace", "TraceError", "compare", "decode", "load_model"]
+__version__ = "0.2.0"
+__all__ = [
+    "About",
+    "Column",
+    "Decoder",
+    "Event",
+    "InputError",
+    "Path",
+    "Session",
+    "Settings",
+    "Step",
+    "Threshold",
+    "Trace",
+    "TraceError",
+    "compare",
+    "decode",
+    "load_model",
+    "register_decoder",
+    "register_model",
+]
 
 _HOMES = {
+    "Decoder": "dard.decoders",
     "Session": "dard.session",
+    "Settings": "dard.settings",
     "compare": "dard.session",
     "decode": "dard.session",
     "load_model": "dard.models",
+    "register_decoder": "dard.decoders",
+    "register_model": "dard.models",
 }
 
 

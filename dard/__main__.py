@@ -1,11 +1,11 @@
-"""The command line: `python -m dard COMMAND`. Bad input ends with one sentence and exit code 2."""
+"""The command line: `dard COMMAND` or `python -m dard COMMAND`. Bad input ends with one sentence and exit code 2."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,11 +13,29 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
+from dard.plugins import files_in, load_file
 from dard.state import InputError
+from dard.trace import Trace
 
 
 class Parser(argparse.ArgumentParser):
-    """argparse that says one sentence and no usage text."""
+    """argparse that says one sentence and no usage text, and learns a command's arguments when that command is named.
+
+    Most of them come from the decoders and need torch: help, and what needs no model, do not wait for it.
+    """
+
+    add_arguments: Callable[[argparse.ArgumentParser], None] | None = None
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self.add_arguments is not None:
+            add_arguments, self.add_arguments = self.add_arguments, None
+            self.add_argument(
+                "--load", action="append", metavar="FILE", help="a Python file that registers decoders or models"
+            )
+            for file in files_in(args or []):  # first: what it registers has arguments of its own
+                load_file(file)
+            add_arguments(self)
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         raise InputError(f"{message} (see {self.prog} --help)")
@@ -104,31 +122,17 @@ def decode_command(args: argparse.Namespace) -> None:
 
 
 def compare_command(args: argparse.Namespace) -> None:
-    from dard.decoders import get_decoder
-    from dard.session import Session, run_together
+    from dard.driver import passes
+    from dard.session import comparison
     from dard.terminal import show_comparison
 
     decoders = [name.strip() for name in args.decoders.split(",") if name.strip()]
-    if not decoders:
-        raise InputError("--decoders is empty; name at least one decoder")
-    common, own = given_settings(args), own_settings(args.set, decoders)
-    known = {name: set(get_decoder(name).Settings.allowed()) for name in decoders}
-    for name in common:
-        if not any(name in fields for fields in known.values()):
-            raise InputError(f"{flag(name)} is not a setting of {', '.join(decoders)}")
-    model = open_model(args)
-    sessions = {
-        name: Session(
-            model, args.prompt, name, **{k: v for k, v in common.items() if k in known[name]}, **own.get(name, {})
-        )
-        for name in decoders
-    }
+    own = own_settings(args.set, decoders)
+    sessions = comparison(open_model(args), args.prompt, decoders, own, **given_settings(args))
     with progress_bar() as bar:
         task = bar.add_task("compare", total=len(sessions))
-        run_together(
-            list(sessions.values()),
-            on_pass=lambda _: bar.update(task, completed=sum(s.finished for s in sessions.values())),
-        )
+        for _ in passes(list(sessions.values())):
+            bar.update(task, completed=sum(session.finished for session in sessions.values()))
     traces = {name: session.trace for name, session in sessions.items()}
     if args.trace:
         folder = Path(args.trace)
@@ -136,7 +140,7 @@ def compare_command(args: argparse.Namespace) -> None:
         for name, trace in traces.items():
             save(trace, str(folder / f"{name}.json.gz"))
     if args.json:
-        bodies = {name: json.loads(trace.to_bytes(compress=False)) for name, trace in traces.items()}
+        bodies = {name: trace.as_dict() for name, trace in traces.items()}
         sys.stdout.write(json.dumps(bodies, ensure_ascii=False) + "\n")
     else:
         show_comparison(plain_console(), traces)
@@ -199,50 +203,128 @@ def bench_command(args: argparse.Namespace) -> None:
     plain_console().print(table)
 
 
-def build_parser() -> argparse.ArgumentParser:
+def view_command(args: argparse.Namespace) -> None:
+    """Write the page that replays the traces, and open it. All files are read before anything is written."""
+    import tempfile
+    import webbrowser
+
+    from visual.export import replay_html
+
+    if args.out is not None and not args.out.endswith(".html"):
+        raise InputError(f"--out {args.out!r} is not allowed; the name of a page ends in .html")
+    stems = [Path(file).name.split(".")[0] for file in args.files]
+    names = stems if len(set(stems)) == len(stems) else args.files
+    traces = {name: load_trace(file) for name, file in zip(names, args.files, strict=True)}
+    page = replay_html(traces if len(traces) > 1 else traces[names[0]])
+    try:
+        path = Path(args.out or Path(tempfile.mkdtemp(prefix="dard-")) / "replay.html").resolve()
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"the page cannot be written: {error}") from None
+    print(path)
+    if not args.no_open and not webbrowser.open(path.as_uri()):
+        print("dard: no browser was found; open that file in one", file=sys.stderr)
+
+
+def load_trace(file: str) -> Trace:
+    try:
+        return Trace.load(file)
+    except InputError as error:
+        raise InputError(f"{file!r}: {error}") from None
+
+
+def add_output(parser: argparse.ArgumentParser, place: str) -> None:
+    parser.add_argument("--trace", metavar=place, help="save what was recorded (.json or .json.gz)")
+    parser.add_argument("--json", action="store_true", help="print the trace as JSON and nothing else")
+    add_model(parser)
+    add_settings(parser)
+
+
+def add_decode(parser: argparse.ArgumentParser) -> None:
     from dard.decoders import DECODERS
-    from dard.experiments.cli import add_experiment_parser
+
+    parser.add_argument("prompt")
+    parser.add_argument("--decoder", default="dard", help=f"one of {', '.join(DECODERS)} (default dard)")
+    parser.add_argument("--why", action="store_true", help="print the sentence of every transition")
+    parser.set_defaults(func=decode_command)
+    add_output(parser, "FILE")
+
+
+def add_compare(parser: argparse.ArgumentParser) -> None:
     from dard.session import COMPARED
-    from dard.training.cli import add_evaluate_parser, add_train_parser
 
+    parser.add_argument("prompt")
+    parser.add_argument("--decoders", default=",".join(COMPARED), help="names with commas between")
+    parser.add_argument("--set", action="append", default=[], metavar="DECODER.SETTING=VALUE", help="one decoder's own")
+    parser.set_defaults(func=compare_command)
+    add_output(parser, "FOLDER")
+
+
+def add_models(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true")
+    parser.set_defaults(func=models_command)
+
+
+def add_bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--small", action="store_true", help="a model of a second's work, to try the command")
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.set_defaults(func=bench_command)
+
+
+def add_experiment(parser: argparse.ArgumentParser) -> None:
+    from dard.experiments.cli import add_experiment_arguments
+
+    add_experiment_arguments(parser, add_model, lambda args: open_model(args), progress_bar)
+
+
+def add_evaluate(parser: argparse.ArgumentParser) -> None:
+    from dard.training.cli import add_evaluate_arguments
+
+    add_evaluate_arguments(parser)
+
+
+def add_train(parser: argparse.ArgumentParser) -> None:
+    from dard.training.cli import add_train_arguments
+
+    add_train_arguments(parser)
+
+
+def add_app(parser: argparse.ArgumentParser) -> None:
+    from visual.start import add_app_arguments
+
+    add_app_arguments(parser)
+
+
+def add_view(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("files", nargs="+", metavar="FILE", help="a trace file; several become lanes of one page")
+    parser.add_argument("--out", metavar="FILE.html", help="keep the page in this file, in place of a temporary one")
+    parser.add_argument("--no-open", action="store_true", help="only write the page and print where it is")
+    parser.set_defaults(func=view_command)
+
+
+COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
+    "decode": ("decode a prompt or a template with [MASK]s and show every step", add_decode),
+    "compare": ("decode the same prompt with several decoders", add_compare),
+    "models": ("the models known by name", add_models),
+    "bench": ("what a step costs, as ratios measured in one run", add_bench),
+    "experiment": ("a table or figure of the paper, on any model; --list names them", add_experiment),
+    "evaluate": ("accuracy per task at several numbers of steps", add_evaluate),
+    "train": ("train the embedded model and write its folder", add_train),
+    "app": ("start the page", add_app),
+    "view": ("open trace files in the browser, without a model", add_view),
+}
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of all commands, named as it was called: `dard`, or `python -m dard`."""
     parser = Parser(
-        prog="python -m dard", description="Decode with a diffusion language model, one visible step at a time."
+        prog="dard" if Path(sys.argv[0]).stem == "dard" else "python -m dard",
+        description="Decode with a diffusion language model, one visible step at a time.",
     )
-    commands: Any = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
-
-    decode = commands.add_parser("decode", help="decode a prompt or a template with [MASK]s and show every step")
-    decode.add_argument("prompt")
-    decode.add_argument("--decoder", default="dard", help=f"one of {', '.join(DECODERS)} (default dard)")
-    decode.add_argument("--why", action="store_true", help="print the sentence of every transition")
-    decode.set_defaults(func=decode_command)
-
-    compare = commands.add_parser("compare", help="decode the same prompt with several decoders")
-    compare.add_argument("prompt")
-    compare.add_argument("--decoders", default=",".join(COMPARED), help="names with commas between")
-    compare.add_argument(
-        "--set", action="append", default=[], metavar="DECODER.SETTING=VALUE", help="one decoder's own"
-    )
-    compare.set_defaults(func=compare_command)
-
-    for command, place in ((decode, "FILE"), (compare, "FOLDER")):
-        command.add_argument("--trace", metavar=place, help="save what was recorded (.json or .json.gz)")
-        command.add_argument("--json", action="store_true", help="print the trace as JSON and nothing else")
-        add_model(command)
-        add_settings(command)
-
-    models = commands.add_parser("models", help="the models known by name")
-    models.add_argument("--json", action="store_true")
-    models.set_defaults(func=models_command)
-
-    bench = commands.add_parser("bench", help="what a step costs, as ratios measured in one run")
-    bench.add_argument("--json", action="store_true")
-    bench.add_argument("--small", action="store_true", help="a model of a second's work, to try the command")
-    bench.add_argument("--repeats", type=int, default=7)
-    bench.set_defaults(func=bench_command)
-
-    add_experiment_parser(commands, add_model, lambda args: open_model(args), progress_bar)
-    add_train_parser(commands)
-    add_evaluate_parser(commands)
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
+    for name, (about, add_arguments) in COMMANDS.items():
+        commands.add_parser(name, help=about).add_arguments = add_arguments
     return parser
 
 

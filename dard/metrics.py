@@ -14,9 +14,10 @@ class Metrics:
 
     passes: int
     tokens_per_pass: float
-    revocations: int  # returns to masked, and replacements
+    revocations: int  # returns to masked
+    replacements: int  # another token in place of the one held
     flip_flops: int  # positions decided more than twice
-    wasted_passes: int  # passes that decided a token which was later revoked
+    wasted_passes: int  # passes that decided a token which was later revoked or replaced
     seconds: float
     tokens_per_second: float
     changed: int | None = None  # positions whose final token differs
@@ -34,10 +35,8 @@ def measure(trace: Trace, reference: Trace | None = None) -> Metrics:
     decided_at: dict[int, int] = {}  # position → the pass that decided the token it holds
     decisions: dict[int, int] = {}
     wasted: set[int] = set()
-    revocations = 0
     for step in trace.steps:
         for i in {*step.demoted, *step.replaced}:
-            revocations += 1
             if i in decided_at:
                 wasted.add(decided_at.pop(i))
         for i in {*step.decided, *step.replaced}:
@@ -51,7 +50,8 @@ def measure(trace: Trace, reference: Trace | None = None) -> Metrics:
     return Metrics(
         passes=trace.num_steps,
         tokens_per_pass=filled / max(trace.num_steps, 1),
-        revocations=revocations,
+        revocations=sum(len(step.demoted) for step in trace.steps),
+        replacements=sum(len(step.replaced) for step in trace.steps),
         flip_flops=sum(count > 2 for count in decisions.values()),
         wasted_passes=len(wasted),
         seconds=seconds,

@@ -9,18 +9,16 @@ from __future__ import annotations
 import itertools
 import math
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dard.decoders import ask, finish_step, get_decoder, make_settings
-from dard.decoders import step as one_step
-from dard.explain import explain
-from dard.models.base import Model, answer_all
-from dard.models.memory import memory_guard
+from dard import driver
+from dard.decoders import Decoder, get_decoder, make_settings
+from dard.models.base import Model, check_needs
 from dard.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED, DecodeState, InputError, initial_state
 from dard.trace import Start, Step, Trace
+from dard.words import Words, explain
 
 COMPARED = ("dard", "wino", "saber", "standard")
 
@@ -40,16 +38,18 @@ class Session:
         self,
         model: Model,
         prompt: str | Sequence[int],
-        decoder: str = "dard",
+        decoder: str | Decoder | type[Decoder] = "dard",
         *,
         record: bool = True,
         **settings: Any,
     ) -> None:
+        """`decoder` is a name, or a decoder itself. Without `record` a trace holds what was decided and no more."""
         self.model = model
         self.decoder = get_decoder(decoder)
-        self.settings = make_settings(decoder, settings, model)
-        self.record = record
+        self.settings = make_settings(self.decoder, settings, model)
+        check_needs(model, self.decoder.needs, self.decoder.title or self.decoder.name)
         state = initial_state(model, prompt, self.settings.gen_length, self.settings.block_length)
+        state = replace(state, record=record)
         self.prompt = prompt if isinstance(prompt, str) else model.decode(list(prompt))
         if state.finished:
             raise InputError("template has no [MASK] left to fill; put at least one [MASK] into it")
@@ -80,13 +80,10 @@ class Session:
 
     def step(self) -> Step:
         """One more forward pass."""
-        self._refuse_finished()
-        with memory_guard(self._doing(), self.model.device):
-            return self._append(*one_step(self.decoder, self.model, self.settings, self.state, self.record))
-
-    def _doing(self) -> str:
-        size = len(self.state.prompt) + len(self.state.tokens)
-        return f"a step of model {self.model.name!r} over {size} tokens"
+        if self.finished:
+            raise InputError(f"this decode is finished after {len(self._steps)} steps; undo, or branch with at(step)")
+        driver.one_pass([self])
+        return self._steps[-1]
 
     def run(self, on_step: Callable[[Step], None] | None = None) -> Trace:
         """Go on to the end, or until `cancel` is called. The trace holds what was done either way."""
@@ -98,26 +95,14 @@ class Session:
     def walk(self) -> Iterator[Step]:
         """The remaining steps, one at a time, until the end or `cancel`."""
         self._cancelled.clear()
-        while not self.finished and not self._cancelled.is_set():
-            yield self.step()
+        for _ in driver.passes([self]):
+            yield self._steps[-1]
+            if self._cancelled.is_set():
+                return
 
     def cancel(self) -> None:
         """Stop a `run` after the step it is in."""
         self._cancelled.set()
-
-    def _refuse_finished(self) -> None:
-        if self.finished:
-            raise InputError(f"this decode is finished after {len(self._steps)} steps; undo, or branch with at(step)")
-
-    def _append(self, entry: Step, state: DecodeState) -> Step:
-        if self.record:
-            began, settings = time.perf_counter(), self.settings.as_dict()
-            entry.__dict__["why"] = {
-                i: explain(entry, i, self.decoder.name, settings, self.model.token_text) for i in changed(entry)
-            }
-            entry.__dict__["other_seconds"] = round(entry.other_seconds + time.perf_counter() - began, 6)
-        self.take(entry, state)
-        return entry
 
     def take(self, entry: Step, state: DecodeState) -> None:
         """Add a step that is complete, such as one made on a copy of this session in another process."""
@@ -187,24 +172,27 @@ class Session:
         branch = self.at(len(self._steps))
         branch._states[-1] = branch._begin(changed_state)
         if branch._steps:
-            last = branch._steps[-1]
-            copy = last.model_copy(
-                update={
-                    "tokens": list(changed_state.tokens),
-                    "states": changed_state.states,
-                    "confidence": [round(c, 6) for c in changed_state.confidence],
-                    "edited": sorted({*last.edited, position}),
-                    "ended_by": last.ended_by if changed_state.finished else None,
-                }
-            )
-            if self.record:
-                sentence = explain(copy, position, self.decoder.name, self.settings.as_dict(), self.model.token_text)
-                copy.__dict__["why"] = {**last.why, position: sentence}
-            branch._steps[-1] = copy
+            branch._steps[-1] = self._edited(branch._steps[-1], changed_state, position)
         else:
             branch._start = branch._states[0]
             branch._start_edited = tuple(sorted({*self._start_edited, position}))
         return branch
+
+    def _edited(self, last: Step, state: DecodeState, position: int) -> Step:
+        """The last step as it is after an edit."""
+        confidence: list[float | None] = [round(c, 6) for c in state.confidence]
+        copy = replace(
+            last,
+            tokens=list(state.tokens),
+            states=state.states,
+            columns={**last.columns, "confidence": confidence},
+            events={**last.events, "edited": sorted({*last.edited, position})},
+            ended_by=last.ended_by if state.finished else None,
+        )
+        copy._mask, copy._outside, copy._link = last._mask, last._outside, last._link
+        if state.record:
+            copy.why = {**last.why, position: explain(self.decoder, copy, position, Words(self.model.token_text))}
+        return copy
 
     def _check_position(self, position: int) -> None:
         last = len(self.state.tokens) - 1
@@ -239,9 +227,9 @@ class Session:
         """The probability the last pass gave to a token here; 0 if none was recorded, so that it ranks last."""
         if token == self.state.tokens[position]:
             return self.state.confidence[position]
-        tables = self._steps[-1].top if self._steps else {}
-        for path in ("mix", "s", "x"):
-            table = tables.get(path)
+        tables = self._steps[-1].paths if self._steps else {}
+        for path in reversed(self.decoder.about.paths):  # the last one that predicted a position decided on it
+            table = tables.get(path.name)
             for other, probability in table.at(position) if table else ():
                 if other == token:
                     return probability
@@ -262,22 +250,22 @@ class Session:
         seen = {model.mask_id, *start.prompt, *start.tokens}
         for entry in self._steps:
             seen.update(entry.tokens)
-            for table in entry.top.values():
+            for table in entry.paths.values():
                 seen.update(table.ids)
-        tokens = list(self.state.tokens)
         ends = {model.eos_id, *getattr(model, "end_ids", ())}
-        tokens = list(itertools.takewhile(lambda token: token not in ends, tokens))
-        return Trace.model_construct(
+        settings = self.settings.as_dict()
+        return Trace(
             model=model.name,
             num_layers=model.num_layers,
             decoder=self.decoder.name,
-            settings=self.settings.as_dict(),
+            settings=settings,
+            about=self.decoder.describe(settings),
             prompt=self.prompt,
             prompt_tokens=list(start.prompt),
             mask_id=model.mask_id,
             eos_id=model.eos_id,
             fixed=list(start.fixed),
-            start=Start.model_construct(
+            start=Start(
                 tokens=list(start.tokens),
                 states=start.states,
                 confidence=list(start.confidence),
@@ -285,17 +273,13 @@ class Session:
             ),
             steps=self.steps,
             token_text={token: model.token_text(token) for token in sorted(seen)},
-            text=model.decode(tokens),
+            text=model.decode(list(itertools.takewhile(lambda token: token not in ends, self.state.tokens))),
         )
 
 
-def changed(entry: Step) -> list[int]:
-    """Positions whose state or token a step changed, or that it kept although something was decided about them."""
-    lists = (entry.decided, entry.promoted, entry.weakened, entry.demoted, entry.replaced, entry.accepted)
-    return sorted({position for positions in lists for position in positions})
-
-
-def decode(model: Model, prompt: str | Sequence[int], decoder: str = "dard", **settings: Any) -> Trace:
+def decode(
+    model: Model, prompt: str | Sequence[int], decoder: str | Decoder | type[Decoder] = "dard", **settings: Any
+) -> Trace:
     """Decode a prompt or template to the end.
 
     >>> from dard.models.scripted import LOS_DIEGO, los_diego
@@ -312,46 +296,40 @@ def compare(
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     **common: Any,
 ) -> dict[str, Trace]:
-    """Decode the same prompt with several decoders. `settings` holds each decoder's own, `common` those of all.
+    """Decode the same prompt with several decoders, in shared passes.
+
+    `settings` holds each decoder's own; `common` goes to every decoder that has such a setting.
 
     >>> from dard.models.scripted import LOS_DIEGO, los_diego
-    >>> sorted(compare(los_diego(), LOS_DIEGO))
-    ['dard', 'saber', 'standard', 'wino']
+    >>> {name: trace.num_steps for name, trace in compare(los_diego(), LOS_DIEGO, tau_c=0.4).items()}
+    {'dard': 5, 'wino': 2, 'saber': 1, 'standard': 2}
     """
-    own = settings or {}
-    for name in own:
-        if name not in decoders:
-            raise InputError(f"settings are given for {name!r}, which is not compared; there are {', '.join(decoders)}")
-    sessions = {name: Session(model, prompt, name, **{**common, **own.get(name, {})}) for name in decoders}
-    run_together(list(sessions.values()))
+    sessions = comparison(model, prompt, decoders, settings, **common)
+    driver.finish(list(sessions.values()))
     return {name: session.trace for name, session in sessions.items()}
 
 
-def run_together(sessions: Sequence[Session], on_pass: Callable[[int], None] | None = None) -> None:
-    """Run sessions of one model in lock-step to their end. `on_pass` hears after each pass how many took part."""
-    while open_sessions := [s for s in sessions if not s.finished]:
-        one_pass(open_sessions)
-        if on_pass:
-            on_pass(len(open_sessions))
-
-
-def one_pass(sessions: Sequence[Session]) -> None:
-    """One more step of every session. On a GPU they share the forward pass; on the CPU, where a padded batch costs
-    what its parts cost, they go one after the other."""
-    if sessions[0].model.device.type != "cpu":
-        shared_pass(sessions)
-        return
-    for session in sessions:
-        session.step()
-
-
-def shared_pass(sessions: Sequence[Session]) -> None:
-    """One more step of every session in one forward pass, on any device."""
-    model = sessions[0].model
-    questions = [ask(s.decoder, model, s.settings, s.state) for s in sessions]
-    began = time.perf_counter()
-    with memory_guard(f"{len(sessions)} times {sessions[0]._doing()}", model.device):
-        answers = answer_all(model, questions)
-    share = (time.perf_counter() - began) / len(questions)
-    for s, logits in zip(sessions, answers, strict=True):
-        s._append(*finish_step(s.decoder, model, s.settings, s.state, logits, share, s.record))
+def comparison(
+    model: Model,
+    prompt: str | Sequence[int],
+    decoders: Sequence[str] = COMPARED,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    **common: Any,
+) -> dict[str, Session]:
+    """The sessions of a comparison before their first step, by the decoders' names."""
+    own = settings or {}
+    if not decoders:
+        raise InputError("there is no decoder to compare; name at least one")
+    for name in own:
+        if name not in decoders:
+            raise InputError(f"settings are given for {name!r}, which is not compared; there are {', '.join(decoders)}")
+    known = {name: get_decoder(name).Settings.allowed() for name in decoders}
+    for name in common:
+        if not any(name in fields for fields in known.values()):
+            raise InputError(f"{name!r} is not a setting of {', '.join(decoders)}")
+    return {
+        name: Session(
+            model, prompt, name, **{k: v for k, v in common.items() if k in known[name]} | dict(own.get(name, {}))
+        )
+        for name in decoders
+    }

@@ -17,7 +17,7 @@ from dard.state import InputError
 @dataclass(frozen=True)
 class Allowed:
     """What a setting may be. `low`/`high` bound numbers (exclusive when `open_*`); `choices` lists words;
-    `optional` admits None."""
+    `optional` admits None; `below` names another setting that this one may not exceed."""
 
     help: str
     kind: type
@@ -28,6 +28,7 @@ class Allowed:
     open_high: bool = False
     choices: tuple[str, ...] = ()
     optional: bool = False
+    below: str | None = None
 
     def describe(self) -> str:
         """The allowed values in words.
@@ -92,6 +93,9 @@ class Settings:
     def __post_init__(self) -> None:
         for name, allowed in self.allowed().items():
             object.__setattr__(self, name, allowed.check(name, getattr(self, name)))
+        for low, high in ((name, allowed.below) for name, allowed in self.allowed().items() if allowed.below):
+            if (value := getattr(self, low)) > (limit := getattr(self, high)):
+                raise InputError(f"{low} = {value:g} is above {high} = {limit:g}; {low} must be at most {high}")
 
     @classmethod
     def allowed(cls) -> dict[str, Allowed]:

@@ -35,7 +35,8 @@ class DecodeState:
     `confidence` is c of the previous step (0 where none was computed yet, 1 for fixed positions);
     `reliability` is the value candidates are ordered by (equal to the confidence for the default ordering).
     `memory` belongs to the decoder: what it must remember inside a block (see each decoder's file).
-    `opening` is the state the block began with; nothing: this one.
+    `opening` is the state the block began with; nothing: this one. `record`: whether anyone will look at the step; what
+    is not needed to decide is left out otherwise.
     """
 
     prompt: tuple[int, ...]
@@ -49,6 +50,7 @@ class DecodeState:
     step: int = 0
     memory: Any = None
     opening: DecodeState | None = None
+    record: bool = True
 
     @property
     def num_blocks(self) -> int:
@@ -102,6 +104,8 @@ def encode_prompt(model: Model, prompt: str | Sequence[int]) -> list[int]:
         return list(model.encode(prompt))
     # A chat model wraps what `encode` is given into a conversation; pieces of a template must stay bare.
     encode_piece = getattr(model, "encode_piece", model.encode)
+    if given := " ".join(pieces).strip():
+        encode_piece(given)  # words it does not know are counted over the whole template, not piece by piece
     ids = []
     for number, piece in enumerate(pieces):
         if number:

@@ -6,9 +6,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dard.explain import summary
+from dard.metrics import measure
 from dard.state import CANDIDATE, MASKED, UNMASKED
 from dard.trace import Start, Step, Trace
+from dard.words import Words, summary
 
 # Okabe–Ito, as the page uses it; the letter keeps the states apart without colour.
 STYLES = {MASKED: "dim", CANDIDATE: "black on #E69F00", UNMASKED: "white on #0072B2"}
@@ -57,7 +58,7 @@ def show_trace(console: Console, trace: Trace, sentences: bool = False) -> None:
             parts += [Text(f"  {sentence}", "dim") for sentence in step.why.values()]
         console.print(row(step.index, Group(*parts)))
     if trace.steps:
-        console.print(Text(summary(trace.steps[-1], trace.word), "dim"))
+        console.print(Text(summary(trace.steps[-1], trace.about, Words(trace.word)), "dim"))
     console.print(Text.assemble(("text   ", "bold"), printable_prompt(trace.text)))
     passes = f"{trace.num_steps} forward passes, ended by {trace.ended_by or 'stopping early'}"
     console.print(Text.assemble(("result ", "bold"), passes))
@@ -81,15 +82,14 @@ def show_comparison(console: Console, traces: dict[str, Trace]) -> None:
     for name in ("decoder", "passes", "tokens/pass", "revoked", "ended by", "seconds", "text"):
         table.add_column(name, overflow="fold", justify="left" if name in ("decoder", "ended by", "text") else "right")
     for name, trace in traces.items():
-        free = sum(not given for given in trace.fixed)
-        seconds = sum(step.forward_seconds + step.other_seconds for step in trace.steps)
+        found = measure(trace)
         table.add_row(
             name,
-            str(trace.num_steps),
-            f"{free / max(trace.num_steps, 1):.2f}",
-            str(sum(len(step.demoted) for step in trace.steps)),
+            str(found.passes),
+            f"{found.tokens_per_pass:.2f}",
+            str(found.revocations),
             trace.ended_by or "",
-            f"{seconds:.2f}",
+            f"{found.seconds:.2f}",
             Text(printable_prompt(trace.text)),
         )
     console.print(table)

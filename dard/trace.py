@@ -1,14 +1,15 @@
 """The record of a decode, and its file format.
 
-A `Trace` is the only thing that passes from the algorithms to whatever shows them. It needs numpy and pydantic, no
-torch and no model: a trace recorded on a GPU replays anywhere. Loading checks types, shapes, ranges and sizes, and
-refuses everything else with one sentence; nothing in a file is ever executed.
+A `Trace` is the only thing that passes from the algorithms to whatever shows them, and it describes itself: `about`
+says what its columns, paths, thresholds and events are. It needs numpy and pydantic, no torch and no model: a trace
+recorded on a GPU replays anywhere. Records are plain dataclasses; checking happens where a file is read, which refuses
+everything that is not a whole, consistent trace with one sentence. Nothing in a file is ever executed.
 
-File format, version 1: one JSON object, optionally gzipped, with the fields of `Trace` and, in `steps`, those of
+File format, version 2: one JSON object, optionally gzipped, with the fields of `Trace` and, in `steps`, those of
 `Step` (`python -c "import dard.trace; print(dard.trace.json_schema())"` prints the JSON Schema). Two things are
 packed: `masks` is base64 of zlib of the steps' block masks, each row-major bits (numpy packbits), exclusive-ored
-with the previous step's mask when that has the same size; probabilities in `top` are whole ten-thousandths, and its
-`mix` is left out where it is the x path (every weight 1).
+with the previous step's mask when that has the same size; probabilities in `paths` are whole ten-thousandths.
+Version 1, which knew DARD's columns only, is read too.
 """
 
 from __future__ import annotations
@@ -17,18 +18,21 @@ import base64
 import binascii
 import gzip
 import json
+import math
 import zlib
-from functools import cached_property, lru_cache
+from dataclasses import asdict, dataclass, field, fields
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from dard.about import EVENTS, About, Name
 from dard.state import InputError
 
-VERSION = 1
+VERSION = 2
 TOP_K = 5
 MAX_FILE_BYTES = 64 << 20
 MAX_LENGTH = 8192  # positions of a region
@@ -41,23 +45,22 @@ MAX_NAMED_ERRORS = 1000
 
 TokenId = Annotated[int, Field(ge=0, le=10_000_000)]
 Position = Annotated[int, Field(ge=0, lt=MAX_LENGTH)]
-Probability = Annotated[float, Field(ge=0, le=1)]
-Amount = Annotated[float, Field(ge=0, le=1e9)]
+Number = Annotated[float, Field(ge=-1e9, le=1e9)]
 Positions = Annotated[list[Position], Field(max_length=MAX_LENGTH)]
-Row = Annotated[list[Any], Field(max_length=MAX_LENGTH)]
+Values = Annotated[list[Number | None], Field(max_length=MAX_LENGTH)]
+Sentence = Annotated[str, Field(max_length=MAX_SENTENCE)]
 Seconds = Annotated[float, Field(ge=0, le=1e7)]
 SettingInt = Annotated[int, Field(ge=-(2**53), le=2**53)]  # what every JSON reader can hold
+
+STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 
 class TraceError(InputError):
     """A trace file that is broken, too large, or of another kind. One sentence."""
 
 
-class Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class Top(Record):
+@dataclass
+class Top:
     """The most probable tokens at some positions: `ids` and `p` hold `k` entries per position, flattened.
 
     `p` is in ten-thousandths.
@@ -67,6 +70,8 @@ class Top(Record):
     k: Annotated[int, Field(ge=0, le=64)]
     ids: Annotated[list[TokenId], Field(max_length=MAX_LENGTH * 64)]
     p: Annotated[list[Annotated[int, Field(ge=0, le=10_000)]], Field(max_length=MAX_LENGTH * 64)]
+
+    __pydantic_config__ = STRICT
 
     def at(self, position: int) -> list[tuple[int, float]]:
         """(token, probability) pairs at a position, most probable first; empty where there are none."""
@@ -83,7 +88,31 @@ class Top(Record):
         return {position: number for number, position in enumerate(self.positions)}
 
 
-class Step(Record):
+@dataclass
+class Start:
+    """The region before the first step. `edited` lists positions that were changed by hand."""
+
+    tokens: Annotated[list[TokenId], Field(min_length=1, max_length=MAX_LENGTH)]
+    states: Annotated[str, Field(pattern=r"^[MCU]+$", max_length=MAX_LENGTH)]
+    confidence: Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(max_length=MAX_LENGTH)]
+    edited: Positions = field(default_factory=list)
+
+    __pydantic_config__ = STRICT
+
+
+class Link(NamedTuple):
+    """What a step shares with its neighbours and with the whole."""
+
+    tokens: list[int]
+    states: str
+    confidence: list[float]
+    fixed: list[bool]
+    num_layers: int
+    settings: dict[str, Any]
+
+
+@dataclass
+class Step:
     """One forward pass and the state update after it. Lists run over the positions of the generation region.
 
     | field | meaning |
@@ -91,18 +120,15 @@ class Step(Record):
     | index | 1 for the first step |
     | block | first position of the block and the one after its last |
     | tokens, states | after the step; states is a string of M, C, U |
-    | confidence | c_t, 0 where none was computed yet, 1 for fixed positions |
-    | weights, score_p, score_d | w_t, P_t, D_t; null where there is none (they exist for masked positions) |
-    | decided | M → C or U |
-    | promoted | C → U by verification (P_t) |
-    | weakened | U → C |
-    | demoted | back to M (D_t, and U → M) |
-    | replaced | decided before and after, with another token |
-    | accepted | taken as they stood because the block became periodic or reached its cap |
-    | edited | changed by hand after this step |
-    | forced | entered although below τ_c, because no masked position passed it |
-    | top | the 5 most probable tokens of the `x` path, the `s` path and the `mix` |
+    | columns | numbers per position by the column's name, null where there is none; `confidence` is always there: |
+    |   | c_t, 0 where none was computed yet, 1 for fixed positions |
+    | paths | the 5 most probable tokens by the path that predicted them |
+    | events | positions by what happened to them: decided (M → C or U), promoted (C → U by verification, P_t), |
+    |   | weakened (U → C), demoted (back to M), replaced (decided before and after, with another token), accepted |
+    |   | (taken as it stood at the block's end), edited (by hand, after this step), forced (so that the step makes |
+    |   | progress), and the decoder's own |
     | facts | numbers a rule used, such as Saber's threshold |
+    | notes | a sentence about a column in this step, by the column's name |
     | why | one sentence per position that changed |
     | ended_by | how the block ended, if it ended here |
     | forward_seconds, other_seconds | wall time of the model call and of everything else |
@@ -113,59 +139,128 @@ class Step(Record):
     block: tuple[Annotated[int, Field(ge=0, lt=MAX_LENGTH)], Annotated[int, Field(ge=1, le=MAX_LENGTH)]]
     tokens: Annotated[list[TokenId], Field(max_length=MAX_LENGTH)]
     states: Annotated[str, Field(pattern=r"^[MCU]*$", max_length=MAX_LENGTH)]
-    confidence: Annotated[list[Probability], Field(max_length=MAX_LENGTH)]
-    weights: Annotated[list[Probability | None], Field(max_length=MAX_LENGTH)]
-    score_p: Annotated[list[Amount | None], Field(max_length=MAX_LENGTH)]
-    score_d: Annotated[list[Amount | None], Field(max_length=MAX_LENGTH)]
-    decided: Positions = []
-    promoted: Positions = []
-    weakened: Positions = []
-    demoted: Positions = []
-    replaced: Positions = []
-    accepted: Positions = []
-    edited: Positions = []
-    forced: Positions = []
-    top: Annotated[dict[Literal["x", "s", "mix"], Top], Field(max_length=3)] = {}
-    facts: Annotated[
-        dict[Annotated[str, Field(max_length=40)], Annotated[float, Field(ge=-1e9, le=1e9)]], Field(max_length=20)
-    ] = {}
-    why: Annotated[dict[Position, Annotated[str, Field(max_length=MAX_SENTENCE)]], Field(max_length=MAX_LENGTH)] = {}
+    columns: Annotated[dict[Name, Values], Field(max_length=21)]
+    paths: Annotated[dict[Name, Top], Field(max_length=10)] = field(default_factory=dict)
+    events: Annotated[dict[Name, Positions], Field(max_length=40)] = field(default_factory=dict)
+    facts: Annotated[dict[Annotated[str, Field(max_length=40)], Number], Field(max_length=20)] = field(
+        default_factory=dict
+    )
+    notes: Annotated[dict[Name, Sentence], Field(max_length=20)] = field(default_factory=dict)
+    why: Annotated[dict[Position, Sentence], Field(max_length=MAX_LENGTH)] = field(default_factory=dict)
     ended_by: Annotated[str, Field(max_length=40)] | None = None
     forward_seconds: Seconds = 0.0
     other_seconds: Seconds = 0.0
     peak_bytes: Annotated[int, Field(ge=0, le=1 << 50)] | None = None
 
-    _mask: bytes | None = PrivateAttr(default=None)
-    _outside: bytes | None = PrivateAttr(default=None)
-    _before: tuple[list[int], str, list[float]] = PrivateAttr(default=([], "", []))
-    _fixed: list[bool] = PrivateAttr(default_factory=list)
-    _num_layers: int = PrivateAttr(default=1)
+    __pydantic_config__ = STRICT
+
+    def __post_init__(self) -> None:
+        self._mask: bytes | None = None
+        self._outside: bytes | None = None
+        self._link: Link | None = None
+
+    # What it is part of.
+
+    @property
+    def link(self) -> Link:
+        if self._link is None:
+            raise ValueError("this step belongs to no trace yet; put it into one: Trace(…, steps=[…])")
+        return self._link
 
     @property
     def tokens_before(self) -> list[int]:
-        return self._before[0]
+        return self.link.tokens
 
     @property
     def states_before(self) -> str:
         """The states the forward pass of this step worked with."""
-        return self._before[1]
+        return self.link.states
 
     @property
     def confidence_before(self) -> list[float]:
-        return self._before[2]
+        return self.link.confidence
 
     @property
     def fixed(self) -> list[bool]:
         """True where the template gave the token."""
-        return self._fixed
+        return self.link.fixed
 
     @property
     def num_layers(self) -> int:
-        return self._num_layers
+        return self.link.num_layers
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        return self.link.settings
+
+    # Its columns, paths and events by name.
+
+    def column(self, name: str) -> list[float | None]:
+        """A number per position, None where there is none."""
+        return self.columns.get(name) or [None] * len(self.tokens)
+
+    def happened(self, event: str) -> list[int]:
+        """The positions something happened to."""
+        return self.events.get(event, [])
+
+    @property
+    def confidence(self) -> list[float]:
+        return self.columns.get("confidence", [])  # type: ignore[return-value]
+
+    @property
+    def weights(self) -> list[float | None]:
+        """w_t, for masked positions."""
+        return self.column("w")
+
+    @property
+    def score_p(self) -> list[float | None]:
+        return self.column("P")
+
+    @property
+    def score_d(self) -> list[float | None]:
+        return self.column("D")
+
+    @property
+    def top(self) -> dict[str, Top]:
+        return self.paths
+
+    @property
+    def decided(self) -> list[int]:
+        return self.happened("decided")
+
+    @property
+    def promoted(self) -> list[int]:
+        return self.happened("promoted")
+
+    @property
+    def weakened(self) -> list[int]:
+        return self.happened("weakened")
+
+    @property
+    def demoted(self) -> list[int]:
+        return self.happened("demoted")
+
+    @property
+    def replaced(self) -> list[int]:
+        return self.happened("replaced")
+
+    @property
+    def accepted(self) -> list[int]:
+        return self.happened("accepted")
+
+    @property
+    def edited(self) -> list[int]:
+        return self.happened("edited")
+
+    @property
+    def forced(self) -> list[int]:
+        return self.happened("forced")
+
+    # Its mask.
 
     @property
     def mask(self) -> NDArray[np.bool_] | None:
-        """The block's attention mask of this forward pass, [2B, 2B]; None for a decoder without a shadow."""
+        """The block's attention mask of this forward pass, [2B, 2B]; None for a pass without a shadow."""
         if self._mask is None:
             return None
         size = 2 * (self.block[1] - self.block[0])
@@ -178,6 +273,15 @@ class Step(Record):
             return None
         return unpack(self._outside, 2 * (self.block[1] - self.block[0]))
 
+    def set_mask(self, mask: NDArray[np.bool_], outside: NDArray[np.bool_] | None = None) -> None:
+        """Give the step the mask of its pass [2B, 2B], and what the outside saw of the block [2B]."""
+        size = 2 * (self.block[1] - self.block[0])
+        if mask.shape != (size, size) or (outside is not None and outside.shape != (size,)):
+            shapes = f"{mask.shape}" + ("" if outside is None else f" and {outside.shape}")
+            raise ValueError(f"a block of {size // 2} has a mask of {(size, size)} and keys of {(size,)}, not {shapes}")
+        self._mask = pack(mask)
+        self._outside = None if outside is None else pack(outside)
+
     def visible(self, position: int, path: Literal["x", "s"] = "s") -> list[int]:
         """The positions of the block whose tokens (not their shadows) this query could see directly."""
         start, end = self.block
@@ -189,26 +293,29 @@ class Step(Record):
         row = position - start + (end - start if path == "s" else 0)
         return [start + int(j) for j in np.flatnonzero(mask[row, : end - start])]
 
+    def as_dict(self) -> dict[str, Any]:
+        """The step as plain JSON, without what is empty."""
+        kept = {f.name: getattr(self, f.name) for f in fields(self)}
+        body = {name: value for name, value in kept.items() if value not in ({}, None, 0.0)}
+        if self.paths:
+            body["paths"] = {name: asdict(top) for name, top in self.paths.items()}
+        if self.why:
+            body["why"] = {str(position): text for position, text in self.why.items()}
+        return body
 
-class Start(Record):
-    """The region before the first step. `edited` lists positions that were changed by hand."""
 
-    tokens: Annotated[list[TokenId], Field(min_length=1, max_length=MAX_LENGTH)]
-    states: Annotated[str, Field(pattern=r"^[MCU]+$", max_length=MAX_LENGTH)]
-    confidence: Annotated[list[Probability], Field(max_length=MAX_LENGTH)]
-    edited: Positions = []
+@dataclass
+class Trace:
+    """A whole decode: what was asked, what it is about, every step, and the result."""
 
-
-class Trace(Record):
-    """A whole decode: what was asked, every step, and the result."""
-
-    format: Literal["dard-trace"] = "dard-trace"
-    version: Literal[1] = 1
     model: Annotated[str, Field(max_length=300)]
     num_layers: Annotated[int, Field(ge=1, le=255)]
     decoder: Annotated[str, Field(max_length=40)]
     settings: Annotated[
-        dict[Annotated[str, Field(max_length=40)], Annotated[str, Field(max_length=100)] | SettingInt | float | None],
+        dict[
+            Annotated[str, Field(max_length=40)],
+            Annotated[str, Field(max_length=100)] | bool | SettingInt | float | None,
+        ],
         Field(max_length=60),
     ]
     prompt: Annotated[str, Field(max_length=MAX_TEXT)]
@@ -220,6 +327,19 @@ class Trace(Record):
     steps: Annotated[list[Step], Field(max_length=MAX_STEPS)]
     token_text: Annotated[dict[TokenId, Annotated[str, Field(max_length=MAX_TOKEN_TEXT)]], Field(max_length=1_000_000)]
     text: Annotated[str, Field(max_length=MAX_TEXT)]
+    about: About = field(default_factory=About)
+    format: Literal["dard-trace"] = "dard-trace"
+    version: Literal[2] = 2
+
+    __pydantic_config__ = STRICT
+
+    def __post_init__(self) -> None:
+        previous: Start | Step = self.start
+        for step in self.steps:
+            step._link = Link(
+                previous.tokens, previous.states, previous.confidence, self.fixed, self.num_layers, self.settings
+            )
+            previous = step
 
     @property
     def num_steps(self) -> int:
@@ -247,20 +367,35 @@ class Trace(Record):
     def word(self, token: int) -> str:
         return self.token_text.get(token, f"<{token}>")
 
+    def why(self, step: Step, position: int) -> str:
+        """One sentence about a position at a step, whether it changed or not.
+
+        Those that changed have it in the trace. About the others the decoder is asked, if it is known here.
+        """
+        from dard.words import sentence
+
+        return step.why.get(position) or sentence(self, step, position)
+
     def save(self, path: str | Path) -> None:
         """Write the trace; gzipped if the name ends in .gz."""
         data = self.to_bytes(compress=str(path).endswith(".gz"))
         Path(path).write_bytes(data)
 
-    def to_bytes(self, compress: bool = True) -> bytes:
-        body = self.model_dump(mode="json", exclude_defaults=False)
-        body["steps"] = [step.model_dump(mode="json", exclude_defaults=True) for step in self.steps]
-        for step in body["steps"]:
-            if "mix" in step.get("top", {}) and step["top"]["mix"] == step["top"].get("x"):
-                del step["top"]["mix"]
+    def as_dict(self) -> dict[str, Any]:
+        """The trace as plain JSON, as it stands in a file."""
+        body = {f.name: getattr(self, f.name) for f in fields(self)}
+        body |= {"start": asdict(self.start), "about": asdict(self.about)}
+        body["token_text"] = {str(token): text for token, text in self.token_text.items()}
+        body["steps"] = [step.as_dict() for step in self.steps]
         body["masks"] = pack_masks(self.steps)
-        data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-        return gzip.compress(data, compresslevel=9, mtime=0) if compress else data
+        return body
+
+    def to_bytes(self, compress: bool = True) -> bytes:
+        try:
+            text = json.dumps(self.as_dict(), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        except ValueError:
+            raise TraceError(f"trace cannot be written: {not_a_number(self)} is not a number") from None
+        return gzip.compress(text.encode(), compresslevel=9, mtime=0) if compress else text.encode()
 
     @classmethod
     def load(cls, path: str | Path) -> Trace:
@@ -287,75 +422,25 @@ class Trace(Record):
         if not isinstance(body, dict) or body.get("format") != "dard-trace":
             raise TraceError('trace file is not a DARD trace: it has no "format": "dard-trace"')
         version = body.get("version")
-        if type(version) is not int or version != VERSION:
-            raise TraceError(f"trace file has version {json.dumps(version)[:20]}; this program reads {VERSION}")
+        if type(version) is not int or version not in (1, VERSION):
+            raise TraceError(f"trace file has version {json.dumps(version)[:20]}; this program reads 1 and {VERSION}")
         masks = body.pop("masks", "")
         refuse_crowds(body)
+        if version == 1:
+            from dard.version1 import upgrade
+
+            body = upgrade(body)
         try:
-            trace = cls.model_validate_json(json.dumps(body))
+            trace = file_reader().validate_json(json.dumps(body))
         except ValidationError as error:
             if error.error_count() > MAX_NAMED_ERRORS:  # listing them would take longer than reading the file
                 raise TraceError(f"trace file is broken in {error.error_count()} places") from None
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])[:100]
             raise TraceError(f"trace file is broken at {where}: {first['msg'][:200]}") from None
-        trace.check()
-        trace.link()
+        check(trace)
         unpack_masks(trace.steps, masks)
         return trace
-
-    def check(self) -> None:
-        """Consistency between the parts; pydantic has seen to types and ranges."""
-        length = len(self.start.tokens)
-        rows: list[tuple[str, Any]] = [
-            ("start.states", self.start.states),
-            ("start.confidence", self.start.confidence),
-            ("fixed", self.fixed),
-        ]
-        for number, step in enumerate(self.steps, 1):
-            name = f"steps.{number}"
-            if step.index != number:
-                raise TraceError(f"trace file is broken at {name}: index is {step.index}, not {number}")
-            start, end = step.block
-            if not start < end <= length:
-                raise TraceError(
-                    f"trace file is broken at {name}: block {start}–{end} is outside the region of {length}"
-                )
-            for field in ("tokens", "states", "confidence", "weights", "score_p", "score_d"):
-                rows.append((f"{name}.{field}", getattr(step, field)))
-            lists = ("decided", "promoted", "weakened", "demoted", "replaced", "accepted", "edited", "forced", "why")
-            for field in lists:
-                positions = getattr(step, field)
-                if any(position >= length for position in positions) or len(set(positions)) != len(positions):
-                    raise TraceError(f"trace file is broken at {name}.{field}: a position is outside or twice")
-            for path, top in step.top.items():
-                if any(position >= length for position in top.positions) or len(set(top.positions)) != len(
-                    top.positions
-                ):
-                    raise TraceError(f"trace file is broken at {name}.top.{path}: positions are wrong")
-                if not len(top.ids) == len(top.p) == top.k * len(top.positions):
-                    raise TraceError(f"trace file is broken at {name}.top.{path}: the lists differ in length")
-        for name, row in rows:
-            if len(row) != length:
-                raise TraceError(f"trace file is broken at {name}: {len(row)} entries for a region of {length}")
-        moments: list[Start | Step] = [self.start, *self.steps]
-        for moment in moments:
-            for token, state in zip(moment.tokens, moment.states, strict=True):
-                if (token == self.mask_id) != (state == "M"):
-                    raise TraceError(
-                        "trace file is broken: a masked position holds a token, or a decided one holds none"
-                    )
-
-    def link(self) -> None:
-        """Give every step the things it shares with its neighbours and with the whole."""
-        previous: Start | Step = self.start
-        for step in self.steps:
-            if "x" in step.top and any(w is not None for w in step.weights):
-                step.top.setdefault("mix", step.top["x"])
-            step._before = (previous.tokens, previous.states, previous.confidence)
-            step._fixed = self.fixed
-            step._num_layers = self.num_layers
-            previous = step
 
     def _repr_html_(self) -> str:
         """In a notebook a trace shows itself as the viewer."""
@@ -364,23 +449,98 @@ class Trace(Record):
         return notebook_html(self)
 
 
+@cache
+def file_reader() -> TypeAdapter[Trace]:
+    """Types, ranges and sizes, as the annotations of the records say."""
+    return TypeAdapter(Trace)
+
+
+def check(trace: Trace) -> None:
+    """Consistency between the parts of a file; the reader has seen to types and ranges."""
+    length = len(trace.start.tokens)
+    ranges = {"confidence": (0.0, 1.0)} | {c.name: c.range or (0.0, math.inf) for c in trace.about.columns}
+    declared = {
+        "columns": ranges.keys(),
+        "paths": {path.name for path in trace.about.paths},
+        "events": {*EVENTS, *trace.about.events},
+        "notes": ranges.keys(),
+    }
+    rows: list[tuple[str, Any]] = [
+        ("start.states", trace.start.states),
+        ("start.confidence", trace.start.confidence),
+        ("fixed", trace.fixed),
+    ]
+    lists: list[tuple[str, Any]] = [("start.edited", trace.start.edited)]
+    for number, step in enumerate(trace.steps, 1):
+        name = f"steps.{number}"
+        if step.index != number:
+            raise TraceError(f"trace file is broken at {name}: index is {step.index}, not {number}")
+        start, end = step.block
+        if not start < end <= length:
+            raise TraceError(f"trace file is broken at {name}: block {start}–{end} is outside the region of {length}")
+        for part, known in declared.items():
+            if unknown := sorted(getattr(step, part).keys() - known):
+                raise TraceError(f"trace file is broken at {name}.{part}: {unknown[0]!r} is not declared in about")
+        if None in step.columns.get("confidence", [None]):
+            raise TraceError(f"trace file is broken at {name}.columns.confidence: a number is missing")
+        for each, values in step.columns.items():
+            low, high = ranges[each]
+            if any(value is not None and not low <= value <= high for value in values):
+                raise TraceError(
+                    f"trace file is broken at {name}.columns.{each}: a number is outside {low:g} to {high:g}"
+                )
+        rows += [(f"{name}.tokens", step.tokens), (f"{name}.states", step.states)]
+        rows += [(f"{name}.columns.{each}", values) for each, values in step.columns.items()]
+        lists += [(f"{name}.{each}", positions) for each, positions in step.events.items()]
+        lists += [(f"{name}.why", list(step.why))]
+        for path, top in step.paths.items():
+            lists.append((f"{name}.paths.{path}", top.positions))
+            if not len(top.ids) == len(top.p) == top.k * len(top.positions):
+                raise TraceError(f"trace file is broken at {name}.paths.{path}: the lists differ in length")
+    for name, positions in lists:
+        if any(position >= length for position in positions) or len(set(positions)) != len(positions):
+            raise TraceError(f"trace file is broken at {name}: a position is outside or twice")
+    for name, row in rows:
+        if len(row) != length:
+            raise TraceError(f"trace file is broken at {name}: {len(row)} entries for a region of {length}")
+    moments: list[Start | Step] = [trace.start, *trace.steps]
+    for moment in moments:
+        for token, state in zip(moment.tokens, moment.states, strict=True):
+            if (token == trace.mask_id) != (state == "M"):
+                raise TraceError("trace file is broken: a masked position holds a token, or a decided one holds none")
+
+
+def not_a_number(trace: Trace) -> str:
+    """Where the first infinite or undefined number of a trace stands."""
+    for step in trace.steps:
+        for name, value in step.facts.items():
+            if not math.isfinite(value):
+                return f"steps.{step.index}.facts.{name}"
+        for name, values in step.columns.items():
+            if any(value is not None and not math.isfinite(value) for value in values):
+                return f"steps.{step.index}.columns.{name}"
+    return "a value"
+
+
 def refuse_crowds(body: dict[str, Any]) -> None:
-    """Refuse records with more fields than theirs before pydantic reports them one by one, each with all the others."""
+    """Refuse records with more entries than any has, before pydantic reports each of them with all the others."""
     steps = body.get("steps")
-    records: list[tuple[str, Any, type[Record]]] = [("the top", body, Trace), ("start", body.get("start"), Start)]
+    records: list[tuple[str, Any]] = [("the top", body), ("start", body.get("start")), ("about", body.get("about"))]
     for number, step in enumerate(steps if isinstance(steps, list) else []):
-        records.append((f"steps.{number}", step, Step))
-        tables = step.get("top") if isinstance(step, dict) else None
-        if isinstance(tables, dict) and len(tables) <= 3:
-            records += [(f"steps.{number}.top", table, Top) for table in tables.values()]
-    for where, record, kind in records:
-        if isinstance(record, dict) and len(record) > len(kind.model_fields):
+        records.append((f"steps.{number}", step))
+        for part in ("top", "paths", "columns", "events", "facts", "notes"):
+            tables = step.get(part) if isinstance(step, dict) else None
+            records.append((f"steps.{number}.{part}", tables))
+            if part in ("top", "paths") and isinstance(tables, dict):
+                records += [(f"steps.{number}.{part}", table) for table in list(tables.values())[:10]]
+    for where, record in records:
+        if isinstance(record, dict) and len(record) > 60:
             raise TraceError(f"trace file is broken at {where}: it has fields that are not known")
 
 
 def json_schema() -> str:
     """The JSON Schema of a trace file."""
-    schema = Trace.model_json_schema()
+    schema = file_reader().json_schema()
     schema["properties"]["masks"] = {"type": "string", "description": "base64 of zlib of the steps' masks"}
     return json.dumps(schema, indent=2)
 
@@ -422,14 +582,12 @@ def exclusive_or(bits: bytes, other: bytes) -> bytes:
 def unpack_masks(steps: list[Step], packed: Any) -> None:
     """Give each step its mask back, never unpacking more than the steps' sizes allow."""
     sizes = [2 * (step.block[1] - step.block[0]) for step in steps]
-    most = sum(1 + size * size // 8 + size // 8 + 2 for size in sizes)
-    if most > MAX_MASK_BYTES:
-        most = MAX_MASK_BYTES
+    most = sum(1 + -(-size * size // 8) + -(-size // 8) for size in sizes)
     try:
         if not isinstance(packed, str):
             raise ValueError
         inflate = zlib.decompressobj()
-        data = inflate.decompress(base64.b64decode(packed, validate=True), most)
+        data = inflate.decompress(base64.b64decode(packed, validate=True), min(most, MAX_MASK_BYTES) + 1)
         if not inflate.eof or inflate.unused_data:
             raise ValueError
     except (ValueError, binascii.Error, zlib.error):

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import dard
@@ -22,3 +30,35 @@ def without_times(trace: dard.Trace) -> dict[str, Any]:
         step.pop("other_seconds", None)
         step.pop("peak_bytes", None)
     return body
+
+
+@contextmanager
+def started(command: Sequence[str], folder: Path, **environment: str) -> Iterator[str]:
+    """A command that serves the page, run in a folder; yields its address once it answers, and ends it."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRADIO_", "SPACE", "DARD_"))}
+    process = subprocess.Popen(
+        command,
+        cwd=folder,
+        env={**kept, "GRADIO_SERVER_PORT": str(port), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    url = f"http://127.0.0.1:{port}/"
+    try:
+        for _ in range(480):
+            assert process.poll() is None, process.stdout and process.stdout.read()
+            try:
+                urllib.request.urlopen(url, timeout=5).close()
+                break
+            except OSError:
+                time.sleep(0.25)
+        else:
+            raise AssertionError("the page did not answer within two minutes")
+        yield url
+    finally:
+        process.terminate()
+        process.wait(20)

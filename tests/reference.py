@@ -357,36 +357,45 @@ def saber(
     gap = Gap()
     tokens = list(region)
     fixed = [t != mask_id for t in tokens]
-    open_positions = [i for i in range(len(tokens)) if not fixed[i]]
-    c = [1.0 if f else 0.0 for f in fixed]
-    commit_confidence: dict[int, float] = {}
+    c: list[float | None] = [1.0 if f else None for f in fixed]
+    at_commit: dict[int, float] = {}  # the last commit-time confidence of whatever was ever committed
+    first_step = True
     for block in blocks_of(len(tokens), block_length):
         while any(tokens[i] == mask_id for i in range(block.stop)):
             logits = plain_pass(network, prompt, tokens)
+            open_positions = [i for i in range(block.stop) if not fixed[i]]
             found = {i: best(probabilities(logits[i]), mask_id, gap) for i in open_positions}
-            delta = {i: found[i][1] - c[i] for i in open_positions}
-            threshold = sum(commit_confidence.values()) / len(commit_confidence) if commit_confidence else 1.0
-            uncommitted = {i: found[i][1] for i in open_positions if tokens[i] == mask_id and i < block.stop}
+            delta: dict[int, float] = {}
+            for i in open_positions:
+                before = c[i]
+                if before is None:
+                    delta[i] = found[i][1] if first_step else math.inf
+                else:
+                    delta[i] = found[i][1] - before
+            threshold = sum(at_commit.values()) / len(at_commit) if at_commit else 1.0
+            uncommitted = {i: found[i][1] for i in open_positions if tokens[i] == mask_id}
             chosen = [i for i in uncommitted if gap.above(uncommitted[i], threshold)]
             if len(chosen) < n:
                 chosen = gap.order(uncommitted)[:n]
             for i in chosen:
                 tokens[i] = found[i][0]
-                commit_confidence[i] = found[i][1]
+                at_commit[i] = found[i][1]
             taken: list[int] = []
             if any(tokens[i] == mask_id for i in range(block.stop)):
-                k = min(max(n // mu, math.ceil(len(chosen) / 8)), len(chosen) - 1)
-                committed = {i: -delta[i] for i in commit_confidence}
+                count = max(n, len(chosen))
+                k = min(max(n // mu, math.ceil(count / 8)), count - 1)
+                committed = {i: -delta[i] for i in open_positions if tokens[i] != mask_id and delta[i] < math.inf}
                 taken = gap.order(committed)[:k]
                 for i in taken:
                     tokens[i] = mask_id
-                    del commit_confidence[i]
             for i in open_positions:
                 c[i] = found[i][1]
+            first_step = False
             states = "".join(M if t == mask_id else U for t in tokens)
             none: list[float | None] = [None] * len(tokens)
             ended = "all unmasked" if all(tokens[i] != mask_id for i in range(block.stop)) else None
-            yield Moment(list(tokens), states, list(c), none, gap.smallest, demoted=sorted(taken), ended_by=ended)
+            shown = [0.0 if value is None else value for value in c]
+            yield Moment(list(tokens), states, shown, none, gap.smallest, demoted=sorted(taken), ended_by=ended)
 
 
 def _committing(
@@ -420,10 +429,18 @@ def _committing(
 def standard(
     network: Any, prompt: list[int], region: list[int], mask_id: int, *, block_length: int, steps: int | None
 ) -> Iterator[Moment]:
-    """LLaDA's low-confidence decoding (§3): an even number of the surest positions per pass."""
+    """LLaDA's low-confidence decoding (§3): an even number of the surest positions per pass; `steps` counts the whole
+    region and is spread over its blocks."""
+    blocks = [b for b in blocks_of(len(region), block_length) if any(region[i] == mask_id for i in b)]
 
     def choose(ranked: list[int], confidence: Any, rows: Any, number: int, masks: int, gap: Gap) -> list[int]:
-        passes = steps or masks
+        passes = masks
+        if steps is not None:
+            (which,) = [k for k, b in enumerate(blocks) if ranked[0] in b]
+            passes = steps // len(blocks)
+            if which < steps % len(blocks):
+                passes += 1
+            passes = max(1, min(passes, masks))
         count = masks // passes + (1 if number < masks % passes else 0)
         return ranked[:count]
 

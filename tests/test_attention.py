@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import dard
-from dard.attention import contaminated, dard_mask, ordering_values, reach, reach_depth, wino_mask, with_outside
+from dard.attention import contaminated, dard_mask, ordering_values, reach, wino_mask
+from dard.reach import reach_depth, with_outside
 from tests.reference import dard_sees_x
 from tests.tiny import VOCABULARY, random_model
 
@@ -116,7 +117,7 @@ def test_reach_grows_with_depth_and_depth_is_the_first_layer_of_arrival(rows: li
     mask = torch.tensor(rows)
     less, more = reach(mask, layers), reach(mask, layers + 1)
     assert bool((more | ~less).all())
-    depth = reach_depth(mask, layers + 1)
+    depth = torch.from_numpy(reach_depth(mask.numpy(), layers + 1))
     assert torch.equal((depth > 0) & (depth <= layers), less)
 
 
@@ -139,7 +140,8 @@ def test_one_node_stands_for_all_outside_positions() -> None:
         full[:6, :6] = mask
         full[6:, :6] = keys
         for layers in (1, 2, 3):
-            assert torch.equal(reach(with_outside(mask, keys), layers)[:6, :6], reach(full, layers)[:6, :6])
+            one_node = torch.from_numpy(with_outside(mask.numpy(), keys.numpy()))
+            assert torch.equal(reach(one_node, layers)[:6, :6], reach(full, layers)[:6, :6])
 
 
 # Contamination.

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import dard
-from dard.models.base import Question
+from dard.driver import passes
+from dard.models.base import Answer, Question
 from dard.models.scripted import LOS_DIEGO, los_diego
-from dard.session import run_together
 from tests.helpers import ALL_DECODERS, without_times
 from tests.tiny import MASK_ID, random_model, scripted
 
@@ -161,14 +161,12 @@ def test_an_edit_is_written_into_the_step_or_into_the_start() -> None:
 
 
 def test_an_edit_explains_itself_in_the_trace_and_its_old_sentence_is_gone() -> None:
-    from dard.explain import explain_in
-
     session = dard.Session(los_diego(), LOS_DIEGO, decoder="dard", tau_c=0.4, tau_u=0.8)
     session.step()
     trace = session.edit(3, token="San", state="U").trace
-    assert "by hand" in explain_in(trace, trace.steps[0], 3)
-    assert "'Diego'" in explain_in(trace, trace.steps[0], 4)
-    assert "became a candidate" in explain_in(session.trace, session.trace.steps[0], 3)
+    assert "by hand" in trace.why(trace.steps[0], 3)
+    assert "'Diego'" in trace.why(trace.steps[0], 4)
+    assert "became a candidate" in session.trace.why(session.trace.steps[0], 3)
 
 
 def test_a_token_without_a_state_becomes_a_candidate_or_keeps_its_state() -> None:
@@ -220,15 +218,14 @@ def test_a_change_of_state_alone_keeps_the_rank(ordering: str) -> None:
     assert [edited.visible(i) for i in range(3)] == [plain.visible(i) for i in range(3)]
 
 
-def test_saber_forgets_the_commit_confidence_of_a_token_that_was_masked_by_hand() -> None:
+def test_saber_keeps_the_commit_confidence_of_a_token_that_was_masked_by_hand() -> None:
     session = dard.Session(random_model(1), [5, 6, 7], "saber", gen_length=9, n=2)
     session.step()
     session.step()
-    decided = [i for i, letter in enumerate(session.state.states) if letter == "U"]
     branch = session
-    for i in decided:
+    for i in [i for i, letter in enumerate(session.state.states) if letter == "U"]:
         branch = branch.edit(i, state="M")
-    assert branch.step().facts["threshold"] == 1.0
+    assert branch.step().facts["threshold"] == session.step().facts["threshold"] < 1
 
 
 @pytest.mark.parametrize(
@@ -312,9 +309,9 @@ class OnPaperAGpu:
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
-    def logits_batch(self, questions: list[Question]) -> list[torch.Tensor]:
+    def answer(self, questions: list[Question]) -> list[Answer]:
         self.passes += 1
-        return self.inner.logits_batch(questions)
+        return self.inner.answer(questions)
 
 
 def test_compare_gives_what_each_decoder_gives_alone() -> None:
@@ -323,14 +320,23 @@ def test_compare_gives_what_each_decoder_gives_alone() -> None:
     for name, trace in together.items():
         own = SOFT["dard"] if name == "dard" else {}
         alone = dard.decode(random_model(2), [5, 6], name, gen_length=8, **own)
-        assert without_times(trace) == without_times(alone)
+        assert (trace.tokens, trace.settings, trace.text) == (alone.tokens, alone.settings, alone.text)
+        assert [step.states for step in trace.steps] == [step.states for step in alone.steps]
+
+
+def test_compare_gives_a_common_setting_to_those_who_have_it() -> None:
+    traces = dard.compare(los_diego(), LOS_DIEGO, tau_c=0.4, threshold=0.5)
+    assert traces["dard"].settings["tau_c"] == 0.4 and traces["wino"].settings["threshold"] == 0.5
+    own = dard.compare(los_diego(), LOS_DIEGO, settings={"wino": {"threshold": 0.7}}, threshold=0.5)
+    assert own["wino"].settings["threshold"] == 0.7
+    with pytest.raises(ValueError, match="'gamma' is not a setting of dard, wino, saber, standard"):
+        dard.compare(los_diego(), LOS_DIEGO, gamma=0.1)
 
 
 def test_sessions_on_a_gpu_share_their_passes() -> None:
     model = OnPaperAGpu(random_model(2))
     sessions = [dard.Session(model, [5, 6], name, gen_length=8, **SOFT.get(name, {})) for name in ALL_DECODERS]
-    open_counts: list[int] = []
-    run_together(sessions, open_counts.append)
+    open_counts = [len(made) for made in passes(sessions)]
     longest = max(session.trace.num_steps for session in sessions)
     assert model.passes <= longest == len(open_counts)
     assert open_counts[0] == 6 and open_counts == sorted(open_counts, reverse=True)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import re
-import socket
 import subprocess
 import sys
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from gradio_client import Client
+
+from tests.helpers import started
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST_FILE = 10_000_000
@@ -68,46 +65,13 @@ def test_every_file_is_small_enough_and_all_that_is_needed_is_there() -> None:
     assert sum(name.startswith("assets/gallery/") and name.endswith(".gz") for name in names) >= 10
 
 
-@contextmanager
-def started(**environment: str) -> Iterator[str]:
-    """`python app.py` as a Space runs it; yields its address once it answers."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRADIO_", "SPACE", "DARD_"))}
-    process = subprocess.Popen(
-        [sys.executable, "app.py"],
-        cwd=ROOT,
-        env={
-            **kept,
-            "SPACE_ID": "somebody/dard-studio",
-            "SYSTEM": "spaces",
-            "GRADIO_SERVER_PORT": str(port),
-            **environment,
-        },
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    url = f"http://127.0.0.1:{port}/"
-    try:
-        for _ in range(240):
-            assert process.poll() is None, process.stdout and process.stdout.read()
-            try:
-                urllib.request.urlopen(url, timeout=5).close()
-                break
-            except OSError:
-                time.sleep(0.5)
-        else:
-            raise AssertionError("the page did not answer within two minutes")
-        yield url
-    finally:
-        process.terminate()
-        process.wait(20)
+def on_a_space(**environment: str) -> AbstractContextManager[str]:
+    """`python app.py` as a Space runs it."""
+    return started([sys.executable, "app.py"], ROOT, SPACE_ID="somebody/dard-studio", SYSTEM="spaces", **environment)
 
 
 def test_a_cpu_space_works_on_the_embedded_model() -> None:
-    with started() as url:
+    with on_a_space() as url:
         client = Client(url, verbose=False)
         health = client.predict(api_name="/health")
         assert list(health["models"]) == ["embedded"] and health["borrows_gpu"] is False
@@ -120,7 +84,7 @@ def test_a_cpu_space_works_on_the_embedded_model() -> None:
 
 def test_a_zero_gpu_space_loads_its_models_at_the_start(tmp_path: Path) -> None:
     (tmp_path / "spaces.py").write_text(FAKE_SPACES, encoding="utf-8")
-    with started(SPACES_ZERO_GPU="1", PYTHONPATH=str(tmp_path), DARD_MODELS="embedded") as url:
+    with on_a_space(SPACES_ZERO_GPU="1", PYTHONPATH=str(tmp_path), DARD_MODELS="embedded") as url:
         health = Client(url, verbose=False).predict(api_name="/health")
         assert health["borrows_gpu"] is True
         assert health["models"]["embedded"]["device"] == "cpu"

@@ -8,36 +8,34 @@ import json
 import time
 import zlib
 from collections.abc import Callable
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from transformers import LlamaForCausalLM
 
 import dard
-from dard.models.backbone import BackboneModel
 from dard.models.scripted import LOS_DIEGO, los_diego
-from dard.trace import MAX_FILE_BYTES, Trace, TraceError, json_schema
+from dard.trace import MAX_FILE_BYTES, Start, Trace, TraceError, json_schema
 from tests.helpers import ALL_DECODERS, body_of
-from tests.tiny import MASK_ID, llama_config, random_model
+from tests.tiny import MASK_ID, long_trace, random_model
 
 Body = dict[str, Any]
 
 
 def assert_same(one: Trace, other: Trace) -> None:
     """Field by field, what the file holds and what a step knows from its neighbours."""
-    for name in Trace.model_fields:
-        if name != "steps":
-            assert getattr(one, name) == getattr(other, name), name
+    for field in fields(Trace):
+        if field.name != "steps":
+            assert getattr(one, field.name) == getattr(other, field.name), field.name
     assert len(one.steps) == len(other.steps)
     for a, b in zip(one.steps, other.steps, strict=True):
-        for name in type(a).model_fields:
-            assert getattr(a, name) == getattr(b, name), name
+        for field in fields(a):
+            assert getattr(a, field.name) == getattr(b, field.name), field.name
         assert (a.tokens_before, a.states_before, a.confidence_before) == (
             b.tokens_before,
             b.states_before,
@@ -118,7 +116,7 @@ def test_loading_needs_no_torch() -> None:
     import subprocess
     import sys
 
-    code = "import dard.trace, dard.explain, sys; assert 'torch' not in sys.modules"
+    code = "import dard.trace, dard.words, sys; assert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])
 
 
@@ -130,48 +128,11 @@ def test_the_schema_names_every_field() -> None:
 # Size.
 
 
-class NumberWords:
-    """Stands in for a tokenizer of a large vocabulary."""
-
-    unk_token_id = None
-
-    def decode(self, ids: list[int], **options: Any) -> str:
-        return " ".join(f"tok{i}" for i in ids)
-
-
-def scattered(token: int) -> int:
-    """A small id as an id of a vocabulary of 126464."""
-    return (token * 61 + 17) % 126_464
-
-
 def test_a_trace_of_256_tokens_and_60_steps_stays_below_600_kilobytes(capsys: pytest.CaptureFixture[str]) -> None:
-    """A decode of 60 steps in one block with about 20 changes a step, five times what filling it takes.
-
-    The model has 2048 words; their ids are scattered over 126464 afterwards, because logits over so many words for
-    so many rows would take a minute.
-    """
-    torch.manual_seed(0)
-    network = LlamaForCausalLM(llama_config(2, 2048))
-    scale = {"embed": 1.0, "lm_head": 0.75, "self_attn": 0.1, "mlp": 0.2}
-    with torch.no_grad():
-        for name, weight in network.named_parameters():
-            if weight.dim() == 2:
-                weight.normal_(0.0, next(value for part, value in scale.items() if part in name))
-    model = BackboneModel(network, NumberWords(), mask_id=MASK_ID, eos_id=None, name="random", max_length=512)
-    session = dard.Session(model, list(range(100, 116)), gen_length=256, tau_c=0.4, tau_u=0.6)
-    session.run(lambda step: session.cancel() if step.index == 60 else None)
-    trace = session.trace
+    trace = long_trace()
     changes = sum(len(s.decided) + len(s.demoted) + len(s.promoted) for s in trace.steps)
     assert trace.num_steps == 60 and changes > 600
-    body = body_of(trace)
-    body["mask_id"] = scattered(MASK_ID)
-    body["prompt_tokens"] = [scattered(t) for t in body["prompt_tokens"]]
-    body["token_text"] = {str(scattered(int(t))): text for t, text in body["token_text"].items()}
-    for moment in (body["start"], *body["steps"]):
-        moment["tokens"] = [scattered(t) for t in moment["tokens"]]
-        for table in moment.get("top", {}).values():
-            table["ids"] = [scattered(t) for t in table["ids"]]
-    size = len(Trace.from_bytes(json.dumps(body).encode()).to_bytes())
+    size = len(trace.to_bytes())
     with capsys.disabled():
         print(f"\n256 tokens, 60 steps, {changes} changes: {size:,} bytes gzipped")
     assert size < 600_000
@@ -211,27 +172,37 @@ def packed(make: Callable[[bytes], bytes]) -> Callable[[str], str]:
 BROKEN: dict[str, Callable[[Body], None]] = {
     "another format": change("format", "something"),
     "no format": change("format", ...),
-    "a newer version": change("version", 2),
+    "a newer version": change("version", 3),
     "the version as text": change("version", "1"),
     "the version as true": change("version", True),
     "no version": change("version", ...),
     "an unknown field": lambda body: body.update(surprise=1),
     "an unknown field in a step": lambda body: body["steps"][0].update(surprise=1),
     "an unknown field in the start": lambda body: body["start"].update(surprise=1),
-    "an unknown path of predictions": lambda body: body["steps"][0]["top"].update(y=body["steps"][0]["top"]["x"]),
+    "an unknown column": lambda body: body["steps"][0]["columns"].update(z=[None] * 6),
+    "an unknown event": lambda body: body["steps"][0]["events"].update(vanished=[0]),
+    "a note about no column": lambda body: body["steps"][0].update(notes={"z": "no"}),
+    "no columns": change("steps.0.columns", ...),
+    "no confidence": change("steps.0.columns.confidence", ...),
+    "a column declared as text": change("about.columns.0", "w"),
+    "a column with a strange name": change("about.columns.0.name", "<b>"),
+    "a threshold above one": change("about.thresholds.0.at", 7),
+    "an endless rule": change("about.rule", "x" * 10_000),
+    "columns without end": change("about.columns", lambda row: row * 50),
+    "an unknown path of predictions": lambda body: body["steps"][0]["paths"].update(y=body["steps"][0]["paths"]["x"]),
     "a missing field": change("prompt", ...),
     "a missing field in a step": change("steps.0.tokens", ...),
     "no steps": change("steps", ...),
     "steps that are no list": change("steps", {"0": 1}),
     "a step that is no object": change("steps.0", 5),
-    "confidence not a number": change("steps.0.confidence.0", float("nan")),
-    "infinite confidence": change("steps.0.confidence.0", float("inf")),
-    "negative confidence": change("steps.0.confidence.0", -0.1),
-    "confidence above 1": change("steps.0.confidence.0", 1.01),
-    "confidence as text": change("steps.0.confidence.0", "0.5"),
-    "confidence missing": change("steps.0.confidence.0", None),
-    "weight above 1": change("steps.0.weights.0", 2),
-    "negative score": change("steps.0.score_d.0", -1),
+    "confidence not a number": change("steps.0.columns.confidence.0", float("nan")),
+    "infinite confidence": change("steps.0.columns.confidence.0", float("inf")),
+    "negative confidence": change("steps.0.columns.confidence.0", -0.1),
+    "confidence above 1": change("steps.0.columns.confidence.0", 1.01),
+    "confidence as text": change("steps.0.columns.confidence.0", "0.5"),
+    "confidence missing": change("steps.0.columns.confidence.0", None),
+    "weight above 1": change("steps.0.columns.w.0", 2),
+    "negative score": change("steps.0.columns.D.0", -1),
     "negative time": change("steps.0.forward_seconds", -1),
     "time not a number": change("steps.0.other_seconds", float("nan")),
     "fact not a number": change("steps.0.facts", {"threshold": float("nan")}),
@@ -242,9 +213,9 @@ BROKEN: dict[str, Callable[[Body], None]] = {
     "too few tokens": change("steps.0.tokens", lambda row: row[:-1]),
     "too many tokens": change("steps.0.tokens", lambda row: [*row, 3]),
     "too few states": change("steps.0.states", lambda row: row[:-1]),
-    "too few confidences": change("steps.1.confidence", lambda row: row[:-1]),
-    "too many weights": change("steps.1.weights", lambda row: [*row, None]),
-    "too few scores": change("steps.1.score_p", []),
+    "too few confidences": change("steps.1.columns.confidence", lambda row: row[:-1]),
+    "too many weights": change("steps.1.columns.w", lambda row: [*row, None]),
+    "too few scores": change("steps.1.columns.P", []),
     "too few given flags": change("fixed", lambda row: row[:-1]),
     "given flags as numbers": change("fixed", lambda row: [0 for _ in row]),
     "an empty region": change("start.tokens", []),
@@ -253,20 +224,20 @@ BROKEN: dict[str, Callable[[Body], None]] = {
     "states with a line break at the end": change("steps.0.states", lambda row: row[:-1] + "\n"),
     "a masked position that holds a token": change("steps.0.states", lambda row: "M" * len(row)),
     "a decided position that holds none": change("steps.0.tokens", lambda row: [MASK_ID] * len(row)),
-    "a position outside the region": change("steps.0.decided", [6]),
-    "a negative position": change("steps.0.promoted", [-1]),
-    "a huge position": change("steps.0.demoted", [10**18]),
-    "the same position twice": change("steps.0.decided", [1, 1]),
+    "a position outside the region": change("steps.0.events.decided", [6]),
+    "a negative position": change("steps.0.events.promoted", [-1]),
+    "a huge position": change("steps.0.events.demoted", [10**18]),
+    "the same position twice": change("steps.0.events.decided", [1, 1]),
     "a sentence about a position outside": change("steps.0.why", {"77": "no"}),
     "a sentence about no position": change("steps.0.why", {"a": "no"}),
     "an endless sentence": change("steps.0.why", {"0": "x" * 100_000}),
-    "predictions at a position outside": change("steps.0.top.x.positions.0", 99),
-    "predictions at the same position twice": change("steps.0.top.x.positions", lambda row: [row[0]] * len(row)),
-    "predictions of another number": change("steps.0.top.x.ids", lambda row: row[:-1]),
-    "probabilities of another number": change("steps.0.top.x.p", lambda row: [*row, 1]),
-    "probability above one": change("steps.0.top.x.p.0", 10_001),
-    "negative probability": change("steps.0.top.x.p.0", -1),
-    "a huge k": change("steps.0.top.x.k", 10**9),
+    "predictions at a position outside": change("steps.0.paths.x.positions.0", 99),
+    "predictions at the same position twice": change("steps.0.paths.x.positions", lambda row: [row[0]] * len(row)),
+    "predictions of another number": change("steps.0.paths.x.ids", lambda row: row[:-1]),
+    "probabilities of another number": change("steps.0.paths.x.p", lambda row: [*row, 1]),
+    "probability above one": change("steps.0.paths.x.p.0", 10_001),
+    "negative probability": change("steps.0.paths.x.p.0", -1),
+    "a huge k": change("steps.0.paths.x.k", 10**9),
     "steps out of order": change("steps", lambda steps: steps[::-1]),
     "a step missing in the middle": change("steps", lambda steps: steps[:1] + steps[2:]),
     "a block outside the region": change("steps.0.block", [0, 60]),
@@ -372,6 +343,35 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "missing.json", tmp_path):
         with pytest.raises(TraceError, match="cannot be read"):
             Trace.load(path)
+
+
+def test_a_trace_that_no_file_could_hold_is_not_written() -> None:
+    """It would save and not load."""
+    trace = dard.decode(random_model(1), [5, 6, 7], "saber", gen_length=6)
+    trace.steps[0].facts["threshold"] = float("nan")
+    with pytest.raises(TraceError, match=r"steps\.1\.facts\.threshold is not a number"):
+        trace.to_bytes()
+
+
+def test_a_mask_of_another_size_is_refused_where_it_is_set() -> None:
+    step = good().steps[0]
+    with pytest.raises(ValueError, match="a block of 4 has a mask of"):
+        step.set_mask(np.ones((6, 6), dtype=bool))
+
+
+def test_a_trace_made_by_hand_replays_and_round_trips() -> None:
+    from visual.export import replay_html
+
+    step = dard.Step(
+        index=1, block=(0, 2), tokens=[3, 4], states="UU", columns={"confidence": [0.5, 0.6], "drop": [None, -0.5]}
+    )
+    about = dard.About(columns=[dard.Column("drop", range=(-1, 1))])
+    start = Start(tokens=[0, 0], states="MM", confidence=[0.0, 0.0])
+    words = {0: "[MASK]", 3: "a", 4: "b"}
+    trace = Trace("m", 1, "mine", {}, "p", [], 0, None, [False, False], start, [step], words, "a b", about)
+    assert step.states_before == "MM" and "'b' was decided" in trace.why(step, 1)
+    assert "dard" in replay_html(trace)
+    assert_same(Trace.from_bytes(trace.to_bytes()), trace)
 
 
 def test_a_trace_error_is_bad_input() -> None:

@@ -1,8 +1,9 @@
-"""Traces as files to keep: the trace itself, and a self-contained page that replays it.
+"""Traces as files to keep: the trace itself, a self-contained page that replays it, and an animation.
 
-A replay is one HTML file with the viewer's scripts and styles inside and the payload as data. It loads nothing, sends
-nothing and works from disk; a content security policy in the file says so to the browser. Nothing from a trace is
-ever markup or script: it travels as JSON and enters the page as text.
+Pictures are made in the browser, of what it shows; only frames of an animation are put together here. A replay is one
+HTML file with the viewer's scripts and styles inside and the payload as data. It loads nothing, sends nothing and works
+from disk; a content security policy in the file says so to the browser. Nothing from a trace is ever markup or script:
+it travels as base64 and enters the page as text.
 """
 
 from __future__ import annotations
@@ -10,17 +11,27 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import io
 import json
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from PIL import Image, UnidentifiedImageError
+
 from dard.state import InputError
 from dard.trace import Trace
-from visual.payload import payload, sentence
+from visual.payload import pack, payload, sentence
 from visual.web import script, style
 
 MOST_LANES = 4
 NOTEBOOK_HEIGHT = 760
+# Of an animation: frames, bytes and pixels of one of them, and pixels of all, which is also what they take in memory.
+MOST_FRAMES, MOST_FRAME_BYTES, MOST_FRAME_PIXELS, MOST_PIXELS = 300, 4 << 20, 8_000_000, 150_000_000
+FRAME_MS, LAST_FRAME_MS = 900, 2700
+NEAR = 6  # colours that differ by less in red, green and blue may stand for each other
 
 
 def trace_json(trace: Trace, compress: bool = True) -> bytes:
@@ -28,8 +39,15 @@ def trace_json(trace: Trace, compress: bool = True) -> bytes:
     return trace.to_bytes(compress=compress)
 
 
-def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: str | None = None) -> str:
-    """One page that replays a trace, or up to four side by side. A mapping names them."""
+def replay_html(
+    traces: Trace | Sequence[Trace] | Mapping[str, Trace],
+    title: str | None = None,
+    state: Mapping[str, Any] | None = None,
+) -> str:
+    """One page that replays a trace, or up to four side by side. A mapping names them.
+
+    `state` is what the page opens on, as `viewer.js` has it: {"step": 3, "position": 4}, for example.
+    """
     named = (
         [(None, traces)]
         if isinstance(traces, Trace)
@@ -44,7 +62,7 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
     about = f"{names} on {data[0]['model']}" + (f" · {settings_line(data[0])}" if len(data) == 1 else "")
     code, looks = script("replay.js"), style("viewer.css", "replay.css")
     own = f"script-src {digest(code)}; style-src {digest(looks)}"
-    policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; {own}; img-src data:; base-uri 'none'; form-action 'none'"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -59,9 +77,10 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
 <div class="top"><h1>{html.escape(heading)}</h1><p>{html.escape(about)}</p>
 <button type="button" id="theme">Dark</button></div>
 <p class="prompt"><bdi>{html.escape(sentence(first.prompt, 4000))}</bdi></p>
-<div id="viewer"></div>
+<div id="viewer" data-title="{html.escape(heading if title else "")}"
+data-state="{html.escape(opened_at(state))}"></div>
 </div>
-<script type="application/json" id="data">{embedded(data)}</script>
+<script type="text/plain" id="data">{pack(data)}</script>
 <script type="module">{code}</script>
 </body>
 </html>
@@ -71,24 +90,106 @@ def replay_html(traces: Trace | Sequence[Trace] | Mapping[str, Trace], title: st
 def notebook_html(trace: Trace) -> str:
     """The replay in a frame of its own, for `_repr_html_`: notebook and viewer cannot touch each other."""
     return (
-        f'<iframe title="DARD decode" sandbox="allow-scripts" style="width:100%;height:{NOTEBOOK_HEIGHT}px;border:0" '
-        f'srcdoc="{html.escape(replay_html(trace))}"></iframe>'
+        f'<iframe title="DARD decode" sandbox="allow-scripts allow-downloads" '
+        f'style="width:100%;height:{NOTEBOOK_HEIGHT}px;border:0" srcdoc="{html.escape(replay_html(trace))}"></iframe>'
     )
+
+
+def opened_at(state: Mapping[str, Any] | None) -> str:
+    """A viewer's state as JSON. The viewer itself makes it fit its trace; here it is only kept small and plain.
+
+    >>> opened_at({"step": 3, "order": "position"})
+    '{"step": 3, "order": "position"}'
+    """
+    state = {} if state is None else state
+    plain = isinstance(state, Mapping) and all(
+        isinstance(name, str) and re.fullmatch("[A-Za-z]{1,20}", name) for name in state
+    )
+    if not plain or len(state) > 20:
+        raise InputError("state must be an object of at most 20 names, each of at most 20 letters")
+    for name, value in state.items():
+        whole = isinstance(value, int) and abs(value) < 1_000_000
+        if not (whole or (isinstance(value, str) and re.fullmatch("[A-Za-z0-9]{0,20}", value))):
+            raise InputError(f"state.{name} must be a whole number, true, false or a word of at most 20 letters")
+    return json.dumps(dict(state))
+
+
+def gif(frames: Sequence[bytes]) -> bytes:
+    """PNGs of one size as an animation that goes round, the last frame longer.
+
+    >>> white, black = (Image.new("RGB", (8, 8), colour) for colour in ("white", "black"))
+    >>> files = [io.BytesIO() for _ in range(2)]
+    >>> white.save(files[0], "PNG"), black.save(files[1], "PNG")
+    (None, None)
+    >>> gif([file.getvalue() for file in files])[:6]
+    b'GIF89a'
+    """
+    if not 1 <= len(frames) <= MOST_FRAMES:
+        raise InputError(f"an animation has 1 to {MOST_FRAMES} frames, not {len(frames)}")
+    size: tuple[int, int] | None = None
+    counted: Counter[Any] = Counter()
+    for number, frame in enumerate(frames, 1):
+        image = opened(frame, number)
+        size = size or image.size
+        if image.size != size:
+            raise InputError(
+                f"frame {number} is {image.width} × {image.height}, but the first is {size[0]} × {size[1]}"
+            )
+        pixels = size[0] * size[1]
+        if pixels > MOST_FRAME_PIXELS or pixels * len(frames) > MOST_PIXELS:
+            raise InputError(
+                f"{len(frames)} frames of {size[0]} × {size[1]} are too large; one may have "
+                f"{MOST_FRAME_PIXELS // 1_000_000} million pixels, and all together {MOST_PIXELS // 1_000_000} million"
+            )
+        for count, colour in loaded(image, number).getcolors(1 << 16) or ():
+            counted[colour] += count
+    palette = Image.new("P", (1, 1))
+    palette.putpalette(chosen(counted))
+    made = [
+        loaded(opened(frame, number), number).quantize(palette=palette, dither=Image.Dither.NONE)
+        for number, frame in enumerate(frames, 1)
+    ]
+    file = io.BytesIO()
+    times = [FRAME_MS] * (len(made) - 1) + [LAST_FRAME_MS]
+    made[0].save(file, "GIF", save_all=True, append_images=made[1:], duration=times, loop=0, optimize=False)
+    return file.getvalue()
+
+
+def chosen(counted: Counter[tuple[int, int, int]]) -> list[int]:
+    """At most 256 colours for a picture of these, the commonest first, without near twins: those are shades at the
+    edges of letters, and would take the place of a rare colour that means something."""
+    kept = np.empty((0, 3), dtype=np.int16)
+    for colour, _ in counted.most_common(1 << 14):
+        if len(kept) == 256:
+            break
+        if not len(kept) or np.abs(kept - colour).max(axis=1).min() >= NEAR:
+            kept = np.vstack([kept, np.array([colour], dtype=np.int16)])
+    return [int(part) for part in kept.flatten()]
+
+
+def opened(frame: bytes, number: int) -> Image.Image:
+    """A PNG of which nothing but the header has been read."""
+    if len(frame) > MOST_FRAME_BYTES:
+        raise InputError(f"frame {number} is larger than {MOST_FRAME_BYTES >> 20} MB")
+    try:
+        return Image.open(io.BytesIO(frame), formats=["PNG"])
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Image.DecompressionBombError):
+        raise InputError(f"frame {number} is not a PNG") from None
+
+
+def loaded(image: Image.Image, number: int) -> Image.Image:
+    try:
+        return image.convert("RGB")
+    except (OSError, SyntaxError, ValueError):
+        raise InputError(f"frame {number} is a broken PNG") from None
 
 
 def settings_line(body: Mapping[str, Any]) -> str:
-    shown = {"tau_c": "τc", "tau_u": "τu", "lambda_": "λ", "p0": "p₀"}
+    symbols = body["about"]["symbols"]
     return " · ".join(
-        f"{shown.get(name, name)} {value:.3g}" if isinstance(value, float) else f"{shown.get(name, name)} {value}"
+        f"{symbols.get(name, name)} {value:.3g}" if isinstance(value, float) else f"{symbols.get(name, name)} {value}"
         for name, value in body["settings"].items()
         if value is not None
-    )
-
-
-def embedded(value: Any) -> str:
-    """JSON that cannot end the script element it stands in."""
-    return (
-        json.dumps(value, separators=(",", ":")).replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
     )
 
 

@@ -13,11 +13,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
 from dard.experiments.results import stem_of
+from dard.experiments.variants import ONE_BY_ONE, Run
+from dard.folders import assets
 from dard.state import InputError
 from dard.tasks import TASKS
 from visual.payload import sentence, shown
@@ -25,7 +26,7 @@ from visual.payload import sentence, shown
 if TYPE_CHECKING:
     from dard.models import Model
 
-RESULTS = Path(__file__).resolve().parents[1] / "assets" / "results"
+RESULTS = assets("results")
 SAMPLES_AT_MOST = 100
 RESULTS_KEPT = 20
 RUNS_SHOWN = 100
@@ -125,8 +126,7 @@ class Lab:
                 {
                     "sample": run.sample,
                     "prompt": run.prompt,
-                    "decoder": run.decoder,
-                    "settings": dict(run.settings),
+                    "lanes": [{"decoder": run.decoder, "settings": dict(run.settings)}, one_by_one(run)],
                     "right": run.row.get("right"),
                     "passes": run.row.get("passes"),
                     "text": sentence(str(run.row.get("text", ""))),
@@ -157,6 +157,12 @@ class Lab:
         if results is None:
             raise InputError("the server has forgotten these results; run the experiment again")
         return results
+
+
+def one_by_one(run: Run) -> dict[str, Any]:
+    """What a run is shown beside: its prompt, one token per pass."""
+    region = {name: value for name, value in run.settings.items() if name in ("gen_length", "block_length")}
+    return {"decoder": ONE_BY_ONE.decoder, "settings": region}
 
 
 def about(results: Results) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import gradio as gr
 
+from dard.session import COMPARED
 from dard.state import InputError
 from visual.service import Studio
 from visual.tabs.compare import build_compare
@@ -57,14 +57,13 @@ def build_api(studio: Studio) -> None:
         """Decode a prompt or template to the end. Returns the trace as JSON (see the README for its fields)."""
         with plain_errors():
             trace = studio.decode(prompt, decoder, model or studio.models[0], settings or {})
-            return json.loads(trace.to_bytes(compress=False))
+            return trace.as_dict()
 
     def compare(prompt: str, decoders: list | None = None, model: str = "", settings: dict | None = None) -> dict:
         """Decode the same prompt with several decoders. Returns their traces by name."""
         with plain_errors():
-            chosen = decoders or ["dard", "wino", "saber", "standard"]
-            traces = studio.compare(prompt, chosen, model or studio.models[0], settings or {})
-            return {name: json.loads(trace.to_bytes(compress=False)) for name, trace in traces.items()}
+            traces = studio.compare(prompt, decoders or list(COMPARED), model or studio.models[0], settings or {})
+            return {name: trace.as_dict() for name, trace in traces.items()}
 
     def step(
         prompt: str = "", decoder: str = "dard", model: str = "", settings: dict | None = None, run: str = ""

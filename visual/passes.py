@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
+from dard import driver
 from dard.models.base import Model
-from dard.session import Session, one_pass
+from dard.session import Session
 from dard.state import DecodeState
 from dard.trace import Step
 
@@ -38,15 +39,11 @@ def on_zero_gpu() -> bool:
 
 def passes(name: str, sessions: Sequence[Session], most: int | None = None) -> Iterator[list[Session]]:
     """Make at most so many passes (all that are left: None) of the model with this name. Yields who took part."""
-    left = most
     if not on_zero_gpu() or sessions[0].model.device.type == "cpu":
-        while left != 0 and (going := [session for session in sessions if not session.finished]):
-            one_pass(going)
-            left = None if left is None else left - 1
-            yield going
+        yield from driver.passes(sessions, most)
         return
     bound = max(2 * len(session.state.tokens) for session in sessions)
-    for made in borrowed()(name, list(sessions), bound if left is None else min(left, bound)):
+    for made in borrowed()(name, list(sessions), bound if most is None else min(most, bound)):
         for number, step, state in made:
             sessions[number].take(step, state)
         yield [sessions[number] for number, _, _ in made]
@@ -62,12 +59,9 @@ def work(name: str, sessions: list[Session], most: int) -> Iterator[Made]:
     """What runs beside the GPU, on copies of the sessions."""
     for session in sessions:
         session.model = LOADED[name]
-    for _ in range(most):
-        going = [number for number, session in enumerate(sessions) if not session.finished]
-        if not going:
-            return
-        one_pass([sessions[number] for number in going])
-        yield [(number, sessions[number].steps[-1], sessions[number].state) for number in going]
+    numbers = {id(session): number for number, session in enumerate(sessions)}
+    for made in driver.passes(sessions, most):
+        yield [(numbers[id(session)], session.steps[-1], session.state) for session in made]
 
 
 def seconds(name: str, sessions: list[Session], most: int) -> int:

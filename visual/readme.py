@@ -1,27 +1,59 @@
-"""The pictures in the README: `python -m visual.readme` draws the first gallery case and the Pareto figure.
+"""The pictures in the README: `python -m visual.readme` takes them of the first gallery case and of the Pareto figure.
 
-The figure is drawn from recorded results by Plotly, which needs kaleido and a Chromium for that.
+Both need a Chromium: the case is replayed in one, and its pictures are exported there as a visitor would export them;
+the figure is drawn from recorded results by Plotly with kaleido.
 """
 
 from __future__ import annotations
 
+import base64
 import json
+import shutil
+import tempfile
+from pathlib import Path
 from typing import Any
 
-import dard
-from visual.pictures import gif, png
-from visual.service import ASSETS, gallery
+from playwright.sync_api import Browser, Playwright, sync_playwright
 
-PICTURES = ASSETS / "pictures"
-PARETO = ASSETS / "results" / "pareto-sudoku-open.figure.json"
+import dard
+from dard.folders import assets
+from visual.export import gif, replay_html
+from visual.service import gallery
+
+PICTURES = assets("pictures")
+PARETO = assets("results") / "pareto-sudoku-open.figure.json"
+
+
+FLAGS = (
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+)  # fmt: skip
+# A blob does not leave the browser as it is.
+EXPORT = """async (kind) => {
+    const bytes = new Uint8Array(await (await viewer.exports.make(kind)).blob.arrayBuffer());
+    return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')); }"""
+
+
+def launch_chromium(playwright: Playwright) -> Browser:
+    """The machine's own Chromium or Chrome, without a window."""
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    return playwright.chromium.launch(executable_path=path, args=list(FLAGS))
 
 
 def los_diego() -> None:
     case: dict[str, Any] = gallery()[0]
     trace = dard.decode(dard.load_model("embedded"), case["prompt"], case["decoder"], **case["settings"])
     revoking = next((step.index for step in trace.steps if step.demoted), trace.num_steps)
-    (PICTURES / "los-diego.png").write_bytes(png(trace, revoking, case["select"], scale=1))
-    (PICTURES / "los-diego.gif").write_bytes(gif(trace))
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        file = Path(folder) / "replay.html"
+        state = {"step": revoking, "position": case["select"]}
+        file.write_text(replay_html(trace, case["name"], state), encoding="utf-8")
+        page = launch_chromium(playwright).new_page(viewport={"width": 1280, "height": 800})
+        page.goto(file.as_uri())
+        page.wait_for_selector("body[data-ready]")
+        (PICTURES / "los-diego.png").write_bytes(base64.b64decode(page.evaluate(EXPORT, "png")))
+        frames = [base64.b64decode(frame) for frame in page.evaluate("viewer.exports.frames()")]
+        (PICTURES / "los-diego.gif").write_bytes(gif(frames))
 
 
 def pareto() -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 
 import dard
-from visual.service import ASSETS
+from visual.service import GALLERY
 
 
 def main() -> None:
     model = dard.load_model("embedded")
-    for path in sorted((ASSETS / "gallery").glob("*.json")):
+    for path in sorted(GALLERY.glob("*.json")):
         case = json.loads(path.read_text(encoding="utf-8"))
         trace = dard.decode(model, case["prompt"], case["decoder"], **case["settings"])
         trace.save(path.with_suffix(".trace.json.gz"))

@@ -7,21 +7,25 @@ oldest are forgotten when there are too many. Every answer is plain JSON.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import json
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import dard
 from dard.decoders import DECODERS, make_settings
+from dard.experiments.variants import ONE_BY_ONE
+from dard.folders import assets
 from dard.metrics import measure
-from dard.models.registry import CARDS
+from dard.models.registry import CARDS, find_card
 from dard.session import COMPARED, Session
+from dard.settings import Settings
 from dard.state import STATE_NAMES, InputError
 from dard.tasks.judge import judge
 from dard.trace import Trace
@@ -32,16 +36,14 @@ from visual.payload import header, life, payload, sentence, shown, step_payload
 if TYPE_CHECKING:
     from dard.models import Model
 
-ASSETS = Path(__file__).resolve().parents[1] / "assets"
+GALLERY, LEARN = assets("gallery"), assets("learn")
 RUNS_KEPT = 200
+ANIMATION_AT_MOST = 64 << 20  # characters of all its frames
 BRANCHES_AT_MOST = 20
 PROMPT_AT_MOST = 4000  # characters
 REGION_AT_MOST = 256  # positions decoded from the page; the library has no such limit
 COMPARED_AT_MOST = 4
-PRESETS = {
-    "accurate": {"tau_c": 0.6, "tau_u": 0.8},
-    "fast": {"tau_c": 0.4, "tau_u": 0.5},
-}
+STEPS_AT_ONCE = 64  # of those that are asked for again
 
 
 @dataclass
@@ -98,6 +100,7 @@ class Studio:
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()
         self._loading = threading.Lock()
+        self._animating = threading.Lock()
 
     def model(self, name: str) -> Model:
         """A model by name, loaded once. Visitors choose among the names the server was started with."""
@@ -109,6 +112,14 @@ class Studio:
 
                 self._loaded[name] = LOADED[name] = load_model(name, **self.loading)
             return self._loaded[name]
+
+    def defaults(self, name: str) -> dict[str, dict[str, Any]] | None:
+        """For every decoder the settings it uses on a model where nothing else is asked for: the model's own, then the
+        decoder's. None if only the checkpoint can tell, and it has not been loaded."""
+        source = self._loaded.get(name) or find_card(name)
+        if source is None:
+            return None
+        return {decoder: make_settings(decoder, {}, source).as_dict() for decoder in DECODERS}
 
     def waiting(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """What to tell a visitor before a model is loaded for the first time; nothing if it is there already."""
@@ -141,38 +152,46 @@ class Studio:
     def recorded(self, data: dict[str, Any]) -> dict[str, Any]:
         """A gallery case as it was recorded, for a page that does not offer the case's model."""
         name = text(data, "name", 100)
-        for path in sorted((ASSETS / "gallery").glob("*.json")):
+        for path in sorted(GALLERY.glob("*.json")):
             if json.loads(path.read_text(encoding="utf-8"))["name"] == name:
                 return self.open_trace(path.with_suffix(".trace.json.gz").read_bytes())
         raise InputError(f"there is no gallery case {shown(name)!r}")
 
     def start(self, data: dict[str, Any]) -> dict[str, Any]:
-        """A new run that has made no step yet."""
+        """A new run that has made no step yet; with `edits`, the branch they lead to, each edit on the one before."""
+        edits = data.get("edits") or []
+        if not isinstance(edits, list) or len(edits) >= BRANCHES_AT_MOST or not all(isinstance(e, dict) for e in edits):
+            raise InputError(f"edits must be a list of at most {BRANCHES_AT_MOST - 1} objects")
         session = self._session(data)
         run = self._new_run(data)
         run.lanes.append(Lane("original", session))
-        return self._view(run, 0)
+        for number, edit in enumerate(edits):
+            finish(run.model, [session], max(0, whole(edit, "step", 0, 100_000) - len(session.steps)))
+            self.branch({"run": run.key, "branch": number, **pick(edit, "step", "position", "token", "state")})
+            session = run.lanes[-1].session or session
+        return self._view(run, len(edits))
 
     def advance(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Go on by `steps` steps (all that are left if it is absent), one answer per step."""
+        """Go on by `steps` steps (all that are left if it is absent), one answer per step; the last says how many."""
         run, number = self._find(data)
         session = run.lanes[number].session
         if session is None:
             raise InputError("this trace was opened from a file and has no model behind it; decode its prompt to go on")
         left = whole(data, "steps", 1, 100_000) if "steps" in data else None
         with run.working():
-            if session.finished:
-                yield {"kind": "steps", "run": run.key, "branch": number, "steps": [], "finished": True}
             for _ in passes(run.model, [session], left):
-                yield {
-                    "kind": "steps",
-                    "run": run.key,
-                    "branch": number,
-                    "steps": [step_payload(session.trace, session.steps[-1])],
-                    "finished": session.finished,
-                }
+                yield steps_of(run, (number,))
                 if run.stopping.is_set():
                     break
+            yield made(run, (number,))
+
+    def steps(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The steps of a lane after step `since`, for a browser that did not hear of them; at most so many at once."""
+        run, number = self._find(data)
+        since = whole(data, "since", 0, 100_000)
+        trace = run.lanes[number].trace
+        found = [{"branch": number, "step": step_payload(trace, step)} for step in trace.steps[since:][:STEPS_AT_ONCE]]
+        return {"kind": "steps", "run": run.key, "steps": found}
 
     def stop(self, data: dict[str, Any]) -> dict[str, Any]:
         """Stop a run after the step it is in."""
@@ -196,6 +215,7 @@ class Studio:
         return {
             "kind": "lanes",
             "run": run.key,
+            "defaults": self.defaults(run.model),
             "payloads": [{**header(lane.trace, lane.name), "steps": []} for lane in run.lanes],
         }
 
@@ -207,27 +227,18 @@ class Studio:
         if not sessions:
             raise InputError("these traces were opened from a file and have no model behind them")
         with run.working():
-            for made in passes(run.model, sessions, left):
-                yield {
-                    "kind": "steps",
-                    "run": run.key,
-                    "steps": [
-                        {"lane": sessions.index(session), "step": step_payload(session.trace, session.steps[-1])}
-                        for session in made
-                    ],
-                    "finished": all(session.finished for session in sessions),
-                }
+            for moved in passes(run.model, sessions, left):
+                yield steps_of(run, [number for number, session in enumerate(sessions) if session in moved])
                 if run.stopping.is_set():
                     break
-            finished = all(session.finished for session in sessions)
-            yield {"kind": "steps", "run": run.key, "steps": [], "finished": finished, "table": self._table(run)}
+            yield made(run, range(len(sessions))) | {"table": self._table(run)}
 
     def _reference(self, run: Run) -> Trace:
         """One token per step on the same prompt: a lane that does just that, or a decode made for this, once."""
         if run.reference is None:
             sessions = [lane.session for lane in run.lanes if lane.session is not None]
             common = {name: getattr(sessions[0].settings, name) for name in ("gen_length", "block_length")}
-            plain = Session(sessions[0].model, sessions[0].prompt, "standard", record=False, **common)
+            plain = Session(sessions[0].model, sessions[0].prompt, ONE_BY_ONE.decoder, record=False, **common)
             twins = [s for s in sessions if s.finished and (s.decoder, s.settings) == (plain.decoder, plain.settings)]
             if not twins:
                 finish(run.model, [plain])
@@ -289,41 +300,38 @@ class Studio:
         return self._view(run, 0)
 
     def export(self, data: dict[str, Any]) -> tuple[str, str, bytes]:
-        """File name, media type and content of what is shown, in the kind asked for."""
-        from visual import pictures
+        """File name, media type and content of what is shown, in the kind asked for. Pictures are the browser's."""
         from visual.export import replay_html
 
         run, number = self._find(data)
         trace = run.lanes[number].trace
-        theme = choice(data, "theme", ("light", "dark"), "light")
-        order = choice(data, "mask", ("state", "position"), "state")
-        step = whole(data, "step", 0, 100_000) if "step" in data else trace.num_steps
-        here = min(step, trace.num_steps) if len(run.lanes) > 1 else step  # others may have needed more passes
-        selected = whole(data, "position", 0, 100_000) if data.get("position") is not None else None
-        makers: dict[str, tuple[str, str, Any]] = {
-            "trace": ("trace.json.gz", "application/gzip", trace.to_bytes),
-            "html": ("replay.html", "text/html", lambda: replay_html(trace).encode()),
-            "png": (f"step-{here}.png", "image/png", lambda: pictures.png(trace, here, selected, theme, order)),
-            "gif": ("run.gif", "image/gif", lambda: pictures.gif(trace, theme)),
-            "mask": (
-                f"mask-{here}.svg",
-                "image/svg+xml",
-                lambda: pictures.mask_svg(trace, here, order, theme).encode(),
-            ),
-            "score": ("score.svg", "image/svg+xml", lambda: pictures.score_svg(trace, theme).encode()),
+        state = data.get("state") or {}
+        step = whole(state, "step", 0, 100_000) if isinstance(state, dict) and "step" in state else 0
+        title = text(data, "title", 200, "") or None
+        own = f"{trace.decoder}-" if len(run.lanes) > 1 else ""
+        makers: dict[str, tuple[str, str, Callable[[], bytes]]] = {
+            "trace": (f"{own}trace.json.gz", "application/gzip", trace.to_bytes),
+            "html": (f"{own}step-{step}.html", "text/html", lambda: replay_html(trace, title, state).encode()),
             "lanes": (
-                "comparison.html",
+                f"step-{step}.html",
                 "text/html",
-                lambda: replay_html({lane.name: lane.trace for lane in run.lanes}).encode(),
-            ),
-            "lanes-png": (
-                f"comparison-{step}.png",
-                "image/png",
-                lambda: pictures.lanes_png([lane.trace for lane in run.lanes], step, theme),
+                lambda: replay_html({lane.name: lane.trace for lane in run.lanes}, title, state).encode(),
             ),
         }
         name, media, make = makers[choice(data, "kind", tuple(makers), "trace")]
-        return f"dard-{trace.decoder}-{name}", media, make()
+        return name, media, make()
+
+    def gif(self, data: dict[str, Any]) -> bytes:
+        """Frames that the browser drew, PNGs in base64, as an animation. One at a time: it takes a second or more."""
+        from visual.export import MOST_FRAME_BYTES, MOST_FRAMES, gif
+
+        frames = data.get("frames")
+        if not isinstance(frames, list) or len(frames) > MOST_FRAMES:
+            raise InputError(f"frames must be a list of at most {MOST_FRAMES} PNGs")
+        if sum(len(frame) if isinstance(frame, str) else 0 for frame in frames) > ANIMATION_AT_MOST:
+            raise InputError(f"the frames are larger than {ANIMATION_AT_MOST >> 20} MB together")
+        with self._animating:
+            return gif([decoded(frame, "a frame", MOST_FRAME_BYTES) for frame in frames])
 
     # What programs ask for.
 
@@ -367,7 +375,7 @@ class Studio:
         entry = going.steps[-1]
         return {
             "run": found.key,
-            "step": json.loads(entry.model_dump_json()),
+            "step": entry.as_dict(),
             "text": going.trace.text,
             "finished": going.finished,
         }
@@ -417,10 +425,25 @@ class Studio:
             "run": run.key,
             "branch": number,
             "branches": run.branches(),
+            "defaults": self.defaults(run.model),
             "live": lane.session is not None,
             "finished": trace.finished,
             "payload": payload(trace) if trace.steps else {**header(trace), "steps": []},
         }
+
+
+def steps_of(run: Run, numbers: Iterable[int]) -> dict[str, Any]:
+    """The latest step of these lanes. Steps are numbered, so whoever misses one can ask for it again."""
+    traces = [(number, run.lanes[number].trace) for number in numbers]
+    steps = [{"branch": number, "step": step_payload(trace, trace.steps[-1])} for number, trace in traces]
+    return {"kind": "steps", "run": run.key, "steps": steps}
+
+
+def made(run: Run, numbers: Iterable[int]) -> dict[str, Any]:
+    """How many steps these lanes have and whether they are finished."""
+    traces = [(number, run.lanes[number].trace) for number in numbers]
+    lanes = [{"branch": number, "steps": len(trace.steps), "finished": trace.finished} for number, trace in traces]
+    return {"kind": "made", "run": run.key, "lanes": lanes}
 
 
 def lane_names(sessions: list[Session]) -> list[str]:
@@ -450,10 +473,11 @@ def page_config(studio: Studio) -> dict[str, Any]:
                 "name": decoder.name,
                 "title": decoder.title,
                 "settings": [describe_setting(name, decoder.Settings) for name in decoder.Settings.allowed()],
+                "presets": decoder.presets,
             }
             for decoder in DECODERS.values()
         ],
-        "presets": PRESETS,
+        "defaults": {name: studio.defaults(name) for name in studio.models},
         "gallery": gallery(),
         "compared": list(COMPARED),
         "limits": {
@@ -476,44 +500,75 @@ def card_words(name: str) -> dict[str, Any]:
 
 def describe_setting(name: str, kind: Any) -> dict[str, Any]:
     allowed = kind.allowed()[name]
-    default = next(f.default for f in kind.__dataclass_fields__.values() if f.name == name)
     return {
         "name": name,
+        "own": name not in Settings.allowed(),
         "symbol": allowed.symbol,
         "kind": allowed.kind.__name__,
-        "default": default,
+        "default": kind.__dataclass_fields__[name].default,
         "low": allowed.low,
         "high": allowed.high,
         "choices": list(allowed.choices),
         "optional": allowed.optional,
+        "below": allowed.below,
         "help": allowed.help,
         "allowed": allowed.describe(),
     }
 
 
 def gallery() -> list[dict[str, Any]]:
-    """The cases of assets/gallery, in the order of their file names. All happen on the embedded model."""
-    paths = sorted((ASSETS / "gallery").glob("*.json"))
-    return [{"model": "embedded", **json.loads(path.read_text(encoding="utf-8"))} for path in paths]
+    """The cases of assets/gallery, in the order of their file names, with what Compare shows of each. All happen on the
+    embedded model."""
+    paths = sorted(GALLERY.glob("*.json"))
+    cases = [{"model": "embedded", **json.loads(path.read_text(encoding="utf-8"))} for path in paths]
+    return [{**case, "lanes": lanes_of(case)} for case in cases]
+
+
+def lanes_of(case: dict[str, Any]) -> list[dict[str, Any]]:
+    """The decoders of a comparison on a case's prompt: as the case itself is decoded, as its claims about others say,
+    or with the same region."""
+    told = [case, *(claim["versus"] for claim in case["shows"] if "versus" in claim)]
+    region = pick(case["settings"], "gen_length", "block_length")
+    found = {
+        name: next((pick(one, "decoder", "settings") for one in told if one["decoder"] == name), None)
+        for name in COMPARED
+    }
+    return [lane or {"decoder": name, "settings": region} for name, lane in found.items()]
 
 
 def opening(studio: Studio) -> dict[str, Any] | None:
-    """The first gallery case before its first step, so that the page opens without asking; None where that would mean
-    loading a large model."""
+    """The first gallery case as a whole, and what others make of it, so that the page opens without asking; None where
+    that would mean loading a large model."""
     cases, name = gallery(), studio.models[0]
     if not cases or not (name == "embedded" or name in studio._loaded):
         return None
-    view = studio.start(
-        {"prompt": cases[0]["prompt"], "decoder": cases[0]["decoder"], "settings": cases[0]["settings"]}
-    )
-    return view["payload"]
+    case = cases[0]
+    mine = studio.decode(case["prompt"], case["decoder"], name, case["settings"])
+    others = [
+        other_words(studio.decode(case["prompt"], lane["decoder"], name, lane["settings"]), lane["settings"])
+        for lane in case["lanes"]
+        if lane["decoder"] != case["decoder"]
+    ]
+    opened = {"payload": payload(mine), "others": others}
+    return json.loads(json.dumps(opened))  # what is written into the page has text as keys
+
+
+def other_words(trace: Trace, asked: dict[str, Any]) -> dict[str, Any]:
+    """What another decoder made of the opening's prompt."""
+    free = [i for i, given in enumerate(trace.fixed) if not given]
+    return {
+        "name": trace.about.title or trace.decoder,
+        "setting": " ".join(f"{name} = {trace.settings[name]}" for name in asked),
+        "answer": sentence(" ".join(trace.word(trace.steps[-1].tokens[i]) for i in free), 200),
+        "right": judge(trace.prompt, trace.text),
+        "passes": trace.num_steps,
+    }
 
 
 def lessons() -> list[dict[str, Any]]:
     """The lessons of the guided tour, each with its prompt written out."""
-    folder = ASSETS / "learn"
-    prompts = json.loads((folder / "prompts.json").read_text(encoding="utf-8"))
-    found = json.loads((folder / "lessons.json").read_text(encoding="utf-8"))
+    prompts = json.loads((LEARN / "prompts.json").read_text(encoding="utf-8"))
+    found = json.loads((LEARN / "lessons.json").read_text(encoding="utf-8"))
     for lesson in found:
         lesson["show"]["prompt"] = prompts[lesson["show"].get("prompt", "city")]
     return found
@@ -527,6 +582,16 @@ def text(data: dict[str, Any], name: str, at_most: int, default: str | None = No
     if len(value) > at_most:
         raise InputError(f"{name} is {len(value)} characters long; at most {at_most} are allowed")
     return value
+
+
+def decoded(value: Any, what: str, at_most: int) -> bytes:
+    """Bytes that were sent as text."""
+    if not isinstance(value, str) or len(value) > at_most * 4 // 3 + 4:
+        raise InputError(f"{what} is missing or larger than {at_most >> 20} MB")
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, ValueError):
+        raise InputError(f"{what} did not arrive whole; try again") from None
 
 
 def whole(data: dict[str, Any], name: str, low: int, high: int) -> int:

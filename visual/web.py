@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from pathlib import Path
 
-WEB = Path(__file__).resolve().parent.parent / "assets" / "web"
+from dard.folders import assets
+
+WEB = assets("web")
 IMPORT = re.compile(r"^import \{([^}]*)\} from '\./([\w.]+)';$", re.M)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.M)
 

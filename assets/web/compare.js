@@ -1,25 +1,22 @@
 // The Compare tab: up to four decoders on one prompt, in lock-step, on one scrubber, with a table of what they needed.
 //
-// `mountCompare(root, bridge, config)`; for `bridge` see shell.js, `config` is visual/service.py's page_config().
+// `mountCompare(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/service.py's page_config().
 
 import { h, put } from './dom.js';
-import { onComparison, takeComparison } from './links.js';
+import { createAddress, jsonFrom, onComparison, parameter, takeComparison, viewFrom, viewTo } from './links.js';
 import { createSettings } from './settings.js';
-import { createAddress, createPopover, createShell } from './shell.js';
+import { createPopover, createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
-const EXPORTS = {
-  lanes: 'All: replay page (.html)', 'lanes-png': 'All: this pass (.png)', trace: 'Selected: trace (.json.gz)', html: 'Selected: replay page (.html)',
-  png: 'Selected: this view (.png)', gif: 'Selected: the run (.gif)', mask: 'Selected: mask (.svg)', score: 'Selected: score (.svg)',
-};
-const LINK_AT_MOST = 12000; // characters
+const EXPORTS = { lanes: 'All: replay page (.html)', trace: 'Selected: trace (.json.gz)', html: 'Selected: replay page (.html)' };
 const COLUMNS = [
   ['name', 'decoder', null],
   ['passes', 'passes', 'forward passes of the model'],
   ['tokens_per_pass', 'tokens / pass', 'positions filled, divided by passes'],
-  ['revocations', 'revoked', 'tokens that went back to masked, or were replaced'],
+  ['revocations', 'revoked', 'tokens that went back to masked'],
+  ['replacements', 'replaced', 'tokens whose place another token took'],
   ['flip_flops', 'flip-flops', 'positions decided more than twice'],
-  ['wasted_passes', 'wasted', 'passes that decided a token which was later revoked'],
+  ['wasted_passes', 'wasted', 'passes that decided a token which was later revoked or replaced'],
   ['seconds', 'seconds', 'time of the forward passes and of everything else'],
   ['tokens_per_second', 'tokens / s', 'positions filled per second'],
   ['changed', 'differs', 'positions that differ from decoding one token per step'],
@@ -29,42 +26,31 @@ const COLUMNS = [
 ];
 
 export function mountCompare(root, bridge, config) {
-  let run = null;
-  let finished = false;
   let asked = null; // what the run on screen was started with
-  let ran = 0; // passes it has made
   const slots = config.compared.map((name) => makeSlot({ decoder: name }));
   const slotRow = h('div', { class: 'dw-slots', role: 'group', 'aria-label': 'Decoders' });
   const table = h('table', { class: 'dw-table' });
   const shell = createShell(root, bridge, config, {
     label: 'Compare',
     onDecode: () => start(null),
+    onAgain: () => asked && begin(asked),
     onCase: (item) => {
       prepare(item);
       start(item);
     },
-    onStop: () => run && bridge.call('stop', { run }),
-    onRest: () => remember(),
+    onRest: () => address.rest(),
   });
-  const { ask, prompt } = shell;
+  const { client, prompt } = shell;
   shell.viewerBox.parentNode.before(slotRow);
   shell.viewerBox.parentNode.after(h('div', { class: 'dv-panel dw-tablebox' }, table));
   const viewer = createViewer(shell.viewerBox, {
     requestStep: () => advance(1),
     requestRun: () => advance(null),
-    requestStop: shell.stop,
-    requestReset: () => begin(),
-    fetchLife: (position, lane) => bridge.call('life', { run, branch: lane, position }).then((reply) => {
-      if (reply.kind === 'error') throw new Error(reply.text);
-      return reply;
-    }),
-    requestExport: (kind) => {
-      const { step, position, lane, order } = viewer.getState();
-      if (run) shell.download({ run, kind, branch: lane, step, position: position >= 0 ? position : null, mask: order });
-    },
-    onChange: () => remember(),
+    requestStop: () => client.stop(),
+    ask: (name, data) => client.about(name, data),
+    onChange: () => address.remember(),
   }, { exports: EXPORTS, keysFrom: root });
-  shell.setViewer(viewer);
+  client.viewer = viewer;
 
   function makeSlot(what) {
     const settings = createSettings(config);
@@ -75,6 +61,7 @@ export function mountCompare(root, bridge, config) {
     const element = h('div', { class: 'dw-slot' }, summary, change.button, remove, change.panel);
     settings.onChange(() => {
       put(summary, settings.describe());
+      for (const other of slots) other.settings.useModel(settings.model()); // one model for all
       follow();
     });
     put(summary, settings.describe());
@@ -82,7 +69,6 @@ export function mountCompare(root, bridge, config) {
     return slot;
   }
 
-  /** The first decoder's model is everybody's. */
   function follow() {
     shell.picture.follow(slots[0]?.settings.model());
   }
@@ -90,50 +76,42 @@ export function mountCompare(root, bridge, config) {
   function drawSlots() {
     follow();
     for (const slot of slots) slot.remove.hidden = slots.length < 2;
-    put(slotRow, slots.map((slot) => slot.element), slots.length < config.limits.compared && h('button', { class: 'dv-chip', type: 'button', onclick: () => { slots.push(makeSlot({ decoder: 'dard' })); drawSlots(); } }, '+ decoder'));
+    put(slotRow, slots.map((slot) => slot.element), slots.length < config.limits.compared && h('button', { class: 'dv-chip', type: 'button', onclick: () => { slots.push(makeSlot({ decoder: config.decoders[0].name, model: slots[0].settings.model() })); drawSlots(); } }, '+ decoder'));
   }
 
-  /** A gallery case: its own settings for its decoder, and its region for all of them. */
+  /** A gallery case or a link: its prompt, and its decoders in the place of those that are there. */
   function prepare(item) {
     prompt.value = item.prompt;
-    const { gen_length, block_length } = item.settings;
-    const own = slots.find((slot) => slot.settings.decoder() === item.decoder);
-    for (const slot of slots) {
-      const settings = slot === own ? item.settings : { ...slot.settings.values(), gen_length, block_length };
-      slot.settings.set({ model: item.model, decoder: slot.settings.decoder(), settings });
-    }
+    slots.splice(0, slots.length, ...item.lanes.slice(0, config.limits.compared).map((lane) => makeSlot({ ...lane, model: item.model })));
+    drawSlots();
+  }
+
+  function request() {
+    const lanes = slots.map(({ settings }) => ({ decoder: settings.decoder(), settings: settings.values() }));
+    return { prompt: prompt.value, model: slots[0].settings.model(), lanes, ...shell.picture.request() };
   }
 
   /** To the end; `item` is the gallery case this is, if it is one. */
   function start(item) {
-    begin(() => {
+    begin(request(), () => {
       shell.showCase(item);
       advance(null);
     });
   }
 
-  function begin(then) {
-    const lanes = slots.map(({ settings }) => ({ decoder: settings.decoder(), settings: settings.values() }));
-    const what = { prompt: prompt.value, model: slots[0].settings.model(), lanes, ...shell.picture.request() };
-    shell.replace(() => ask('compare', what, (reply) => {
-      run = reply.run;
-      finished = false;
+  function begin(what, then) {
+    client.replace(() => client.start(what, (reply) => {
       asked = what;
-      ran = 0;
+      for (const slot of slots) slot.settings.learn(what.model, reply.defaults);
+      shell.shows(what.prompt);
       put(table);
       viewer.load(reply.payloads, { step: 0 });
-    }, () => { if (asked === what) then?.(); }));
+    }, then));
   }
 
   function advance(passes, then) {
-    if (!run || finished) return then?.();
-    if (passes === null) viewer.setBusy('Decoding …');
-    ask('passes', passes === null ? { run } : { run, steps: passes }, (reply) => {
-      finished = reply.finished;
-      if (reply.steps.length) ran += 1;
-      for (const { lane, step } of reply.steps) viewer.append([step], lane);
-      if (reply.table) viewer.append([]).then(() => drawTable(reply.table)); // after the steps before it are on screen
-    }, then);
+    if (!client.run || client.run.lanes.every((lane) => lane.finished)) return then?.();
+    client.advance(passes, null, then, ({ table: rows }) => drawTable(rows));
   }
 
   function drawTable(rows) {
@@ -146,38 +124,38 @@ export function mountCompare(root, bridge, config) {
 
   // Links: one parameter holds what was asked and where one looks.
 
-  const remember = createAddress(root, [], (parameters) => {
-    if (!asked) return;
-    const { step, position, lane } = viewer.getState();
-    parameters.set('compare', JSON.stringify({ ...asked, ran, step, position, lane }));
-  });
+  const address = createAddress(root, 'Compare', () => {
+    if (!asked) return null;
+    const { prompt: text, model } = asked;
+    const lanes = asked.lanes.map(({ decoder, settings }) => ({ decoder, settings: slots[0].settings.unusual(model, decoder, settings) }));
+    const { step, position, lane, ...view } = viewer.getState();
+    const ran = Math.max(...client.run.lanes.map((each) => each.steps)); // passes it has made
+    return { place: [text, model, lanes], values: { compare: JSON.stringify({ prompt: text, model, lanes, ran, step, position, lane, view: viewTo(view) }) } };
+  }, restore);
 
-  function restore() {
-    const link = readLink(takeComparison());
+  function restore(place, same) {
+    const link = readLink(takeComparison() ?? jsonFrom(parameter('compare')));
+    const back = () => viewer.setState({ step: link.step, position: link.position, lane: link.lane, ...link.view });
+    if (link && same) return back();
     const first = config.gallery.find((item) => config.models.includes(item.model));
-    if (!link && first) prepare(first);
-    if (!link) return first && begin();
-    prompt.value = link.prompt;
-    slots.splice(0, slots.length, ...link.lanes.slice(0, config.limits.compared).map((lane) => makeSlot({ ...lane, model: link.model })));
-    drawSlots();
-    const back = () => viewer.setState({ step: link.step, position: link.position, lane: link.lane });
-    begin(() => (link.ran ? advance(link.ran, back) : back()));
+    if (!link && !first) return;
+    address.hold();
+    prepare(link ?? first);
+    shell.showCase(null);
+    begin(request(), link && (() => (link.ran ? advance(link.ran, back) : back())));
   }
 
   drawSlots();
-  restore();
-  onComparison(restore);
+  address.open();
+  onComparison(() => restore(null, false));
 }
 
 /** What a link asks for, or null if it is none; everything in it is checked again where it is used. */
-function readLink(text) {
-  if (!text || text.length > LINK_AT_MOST) return null;
-  let link = null;
-  try { link = JSON.parse(text); } catch { return null; }
+function readLink(link) {
   const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
   if (!isObject(link) || typeof link.prompt !== 'string' || !Array.isArray(link.lanes) || !link.lanes.length) return null;
   if (!link.lanes.every((lane) => isObject(lane) && typeof lane.decoder === 'string' && isObject(lane.settings))) return null;
   const number = (value, otherwise) => (Number.isInteger(value) && value >= 0 && value < 100000 ? value : otherwise);
   const { prompt, lanes } = link;
-  return { prompt, lanes, model: String(link.model), ran: number(link.ran, 0), step: number(link.step, 0), position: number(link.position, -1), lane: number(link.lane, 0) };
+  return { prompt, lanes, model: String(link.model), ran: number(link.ran, 0), step: number(link.step, 0), position: number(link.position, -1), lane: number(link.lane, 0), view: viewFrom(typeof link.view === 'string' ? link.view : null) };
 }

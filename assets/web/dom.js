@@ -1,6 +1,6 @@
 // Small helpers for building the page. Text always goes in as text nodes: nothing here parses markup.
 
-const SVG = new Set(['svg', 'path', 'rect', 'circle', 'line', 'text', 'g', 'polygon', 'polyline']);
+const SVG = new Set(['svg', 'path', 'rect', 'text', 'g', 'defs', 'clipPath', 'desc', 'foreignObject']);
 
 /** An element with attributes, listeners (onclick: fn), style properties (style: {width: '3px'}) and children. */
 export function h(tag, attributes, ...children) {
@@ -25,6 +25,9 @@ export function setText(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
+/** A whole number between two others, of whatever it is. */
+export const whole = (value, low, high) => Math.max(low, Math.min(high, Math.round(+value) || 0));
+
 export const two = (x) => (x == null ? '–' : x.toFixed(2));
 export const twoShort = (x) => (x == null ? '' : x >= 0.995 ? '1.0' : x.toFixed(2).slice(1));
 
@@ -34,6 +37,7 @@ const PATHS = {
   weak: 'M1 3.2 5 7.2 9 3.2',
   swap: 'M0 3h6V.6L10 3.6 6 6.6V4.4H0ZM10 7.4H4V5.6L0 8 4 10V8.6h6Z',
   tick: 'M1 5.5 3.8 8.3 9 2',
+  cross: 'M1.5 1.5 8.5 8.5M8.5 1.5 1.5 8.5',
   hand: 'M1 9V6.8L6.8 1 9 3.2 3.2 9Z',
   back: 'M9 1v10L2 6Z',
   play: 'M2 1v10l8-5Z',
@@ -43,8 +47,8 @@ const PATHS = {
   stop: 'M2 2h8v8H2Z',
   reset: 'M1 1h2v10H1ZM11 1v10L4 6Z',
 };
-const STROKED = new Set(['weak', 'tick']);
-const SMALL = new Set(['up', 'down', 'weak', 'swap', 'tick', 'hand']);
+const STROKED = new Set(['weak', 'tick', 'cross']);
+const SMALL = new Set(['up', 'down', 'weak', 'swap', 'tick', 'cross', 'hand']);
 
 export function icon(name, size = 10, colour = 'currentColor') {
   const stroked = STROKED.has(name);
@@ -52,15 +56,36 @@ export function icon(name, size = 10, colour = 'currentColor') {
     h('path', { d: PATHS[name], fill: stroked ? 'none' : colour, stroke: stroked ? colour : null, 'stroke-width': stroked ? 1.8 : null }));
 }
 
-// What can happen to a token in a step: bit in Frame.marks, letter in the payload, words, icon, colour variable.
+/** Says in a node whether an answer is right: sign, word and colour. `text` is the answer itself, if it is to be read there. */
+export function judged(node, right, text) {
+  const key = `${right} ${text}`;
+  if (node.dataset.judged === key) return node;
+  node.dataset.judged = key;
+  node.classList.toggle('dv-right', right === true);
+  node.classList.toggle('dv-wrong', right === false);
+  const word = right === null ? '' : right ? 'right' : 'wrong';
+  return put(node, word && icon(right ? 'tick' : 'cross', 11), text === undefined ? word : [word && h('span', { class: 'dv-aside' }, `${word}: `), h('bdi', {}, text)]);
+}
+
+/** A choice that this browser keeps; a private window forgets it. */
+export function recall(name) {
+  try { return localStorage.getItem(name); } catch { return null; }
+}
+
+export function keep(name, value) {
+  try { localStorage.setItem(name, value); } catch { /* a private window */ }
+}
+
+// What can happen to a token in a step and has a mark: bit in Frame.marks, key in the trace, letter in the style sheet,
+// words, icon, colour variable.
 export const EVENTS = [
-  { bit: 1, letter: 'p', name: 'promoted', icon: 'up', colour: 'promoted' },
-  { bit: 2, letter: 'd', name: 'revoked', icon: 'down', colour: 'demoted' },
-  { bit: 4, letter: 'w', name: 'weakened', icon: 'weak', colour: 'demoted' },
-  { bit: 8, letter: 'r', name: 'replaced', icon: 'swap', colour: 'replaced' },
-  { bit: 16, letter: 'a', name: 'accepted', icon: 'tick', colour: 'ink2' },
-  { bit: 32, letter: 'e', name: 'edited', icon: 'hand', colour: 'ink' },
-  { bit: 64, letter: 'f', name: 'forced in', icon: null, colour: 'ink2' },
+  { bit: 1, key: 'promoted', letter: 'p', name: 'promoted', icon: 'up', colour: 'promoted' },
+  { bit: 2, key: 'demoted', letter: 'd', name: 'revoked', icon: 'down', colour: 'demoted' },
+  { bit: 4, key: 'weakened', letter: 'w', name: 'weakened', icon: 'weak', colour: 'demoted' },
+  { bit: 8, key: 'replaced', letter: 'r', name: 'replaced', icon: 'swap', colour: 'replaced' },
+  { bit: 16, key: 'accepted', letter: 'a', name: 'accepted', icon: 'tick', colour: 'ink2' },
+  { bit: 32, key: 'edited', letter: 'e', name: 'edited', icon: 'hand', colour: 'ink' },
+  { bit: 64, key: 'forced', letter: 'f', name: 'forced in', icon: null, colour: 'ink2' },
 ];
 export const eventsOf = (bits) => EVENTS.filter((event) => bits & event.bit);
 export const mark = (event, size = 10) => event.icon && icon(event.icon, size, `var(--dv-${event.colour})`);
@@ -78,9 +103,21 @@ export function zigzag() {
     h('path', { d: `M0 4${teeth}`, fill: 'none', stroke: 'var(--dv-scar)', 'stroke-width': 1.3 }));
 }
 
+let sharpness = 0;
+
+/** Does something with every canvas that it draws this many pixels sharp. */
+export function sharp(times, action) {
+  sharpness = times;
+  try {
+    action();
+  } finally {
+    sharpness = 0;
+  }
+}
+
 /** A canvas of w × h CSS pixels, cleared, with its context scaled to the screen. */
 export function sized(canvas, w, height) {
-  const ratio = window.devicePixelRatio || 1;
+  const ratio = canvas.ratio || sharpness || (window.devicePixelRatio || 1) * (canvas.currentCSSZoom ?? 1);
   const W = Math.max(1, Math.round(w * ratio));
   const H = Math.max(1, Math.round(height * ratio));
   const g = canvas.getContext('2d');
@@ -99,6 +136,13 @@ export function sized(canvas, w, height) {
 
 const COLOURS = ['bg', 'panel', 'sunk', 'ink', 'ink2', 'ink3', 'line', 'line2', 'M', 'C', 'C-on', 'U', 'U-on', 'promoted', 'promoted-t',
   'demoted', 'demoted-t', 'replaced', 'scar', 'bar', 'seen', 'C-rest', 'U-rest', 'sans', 'mono'];
+
+/** Where on a canvas the pointer is, in the canvas's own pixels, however much larger the page is shown. */
+export function pointOn(canvas, { clientX, clientY }) {
+  const box = canvas.getBoundingClientRect();
+  const zoom = canvas.currentCSSZoom ?? 1;
+  return [(clientX - box.left) / zoom, (clientY - box.top) / zoom];
+}
 
 /** The style sheet's colours and fonts for canvases; read again when the theme changes. */
 export function readTheme(root) {

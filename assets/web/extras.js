@@ -1,4 +1,4 @@
-// What stands around the panels only when there is a reason: error sentences, branches, the export menu.
+// What stands around the panels only when there is a reason: error sentences, branches.
 
 import { h, put } from './dom.js';
 
@@ -39,43 +39,4 @@ export class Branches {
     return h('span', { class: 'dv-sidebyside' }, 'side by side with', other,
       h('button', { type: 'button', class: 'dv-btn dv-mini', onclick: show }, 'Show'));
   }
-}
-
-/** The Export button with its menu; null where nothing can be exported. `kinds` maps what is asked for to its name. */
-export function exportMenu(kinds, onExport) {
-  if (!onExport || !kinds || !Object.keys(kinds).length) return null;
-  const open = (on) => {
-    menu.hidden = !on;
-    opener.setAttribute('aria-expanded', String(on));
-  };
-  const choose = (kind) => {
-    open(false);
-    opener.focus();
-    onExport(kind);
-  };
-  const menu = h('div', { class: 'dv-menu', role: 'menu', hidden: true },
-    Object.entries(kinds).map(([kind, name]) => h('button', { type: 'button', role: 'menuitem', onclick: () => choose(kind) }, name)));
-  const opener = h('button', {
-    type: 'button', class: 'dv-btn dv-mini', 'aria-haspopup': 'menu', 'aria-expanded': 'false',
-    onclick: () => {
-      open(menu.hidden);
-      if (!menu.hidden) menu.firstChild.focus();
-    },
-  }, 'Export');
-  const box = h('div', { class: 'dv-export' }, opener, menu);
-  box.addEventListener('focusout', (event) => box.contains(event.relatedTarget) || open(false));
-  box.addEventListener('keydown', (event) => {
-    if (menu.hidden) return;
-    const items = [...menu.children];
-    const at = items.indexOf(document.activeElement);
-    if (event.key === 'Escape') {
-      open(false);
-      opener.focus();
-    } else if (event.key === 'ArrowDown') items[(at + 1) % items.length].focus();
-    else if (event.key === 'ArrowUp') items[(at + items.length - 1) % items.length].focus();
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  });
-  return box;
 }

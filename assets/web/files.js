@@ -2,11 +2,15 @@
 
 import { h } from './dom.js';
 
-/** Saves what the server made: {name, media, data in base64}. */
-export function save({ name, media, data }) {
-  const bytes = Uint8Array.from(atob(data), (c) => c.charCodeAt(0));
-  const url = URL.createObjectURL(new Blob([bytes], { type: media }));
-  h('a', { href: url, download: name }).click();
+/** What the server made, {media, data in base64}, as a blob. */
+export function received({ media, data }) {
+  return new Blob([Uint8Array.from(atob(data), (c) => c.charCodeAt(0))], { type: media });
+}
+
+/** Hands a file over to the visitor: what the server made, or `blob`. */
+export function save(file, blob = received(file)) {
+  const url = URL.createObjectURL(blob);
+  h('a', { href: url, download: file.name }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 

@@ -3,8 +3,10 @@
 import { EVENTS, STATES, eventsOf, h, twoShort, zigzag } from './dom.js';
 import { LETTER, Lane } from './unpack.js';
 
-const WIDEST = { large: 200, mid: 170, compact: 92, line: 120 };
+const WIDEST = { huge: 320, tall: 200, large: 200, mid: 170, compact: 92, line: 120 };
 const SIZES = {
+  huge: { font: 26, pad: 26, fixedPad: 15, least: 164, leastFixed: 24 },
+  tall: { font: 18, pad: 18, fixedPad: 9, least: 74, leastFixed: 18 },
   large: { font: 14, pad: 16, fixedPad: 11, least: 74, leastFixed: 24 },
   mid: { font: 12, pad: 14, fixedPad: 9, least: 62, leastFixed: 20 },
   compact: { font: 11, pad: 9, fixedPad: 9, least: 18, leastFixed: 12 },
@@ -13,26 +15,25 @@ const SIZES = {
 
 const CLASSES = ['dv-sel', 'dv-hover', 'dv-seen', 'dv-tail', 'dv-differs', 'dv-ghost', 'dv-scarred'];
 
-/** Chips by length of the region; side by side they are one line high. */
+/** Chips by length of the region; side by side they are one line high. The grid of the short view is given its size. */
 export const gridSize = (length, lanes) => (length > 64 ? 'compact' : lanes > 1 ? 'line' : length > 14 ? 'mid' : 'large');
 
 const measure = document.createElement('canvas').getContext('2d');
 
 export class Grid {
-  constructor(lane, lanes, { onSelect, onHover, mono }) {
+  constructor(lane, lanes, { onSelect, onHover, mono, size = gridSize(lane.length, lanes) }) {
     this.lane = lane;
-    this.size = gridSize(lane.length, lanes);
+    this.size = size;
     this.mono = mono;
     this.widths = new Map();
     this.box = h('div', { class: `dv-toks dv-${this.size}`, role: 'group', 'aria-label': `tokens of ${lane.head.name}` });
     this.chips = [];
-    this.tabbable = lane.length <= 64;
     for (let i = 0; i < lane.length; i++) {
       const text = document.createTextNode('');
       const number = document.createTextNode(lane.fixed[i] ? String(i) : '');
       const marks = h('span', { class: 'dv-mk' });
       const scar = document.createTextNode('');
-      const button = h('button', { type: 'button', 'data-position': i, 'data-state': 'M', 'aria-pressed': 'false', tabindex: this.tabbable ? 0 : -1 },
+      const button = h('button', { type: 'button', 'data-position': i, 'data-state': 'M', 'aria-pressed': 'false', tabindex: -1 },
         h('bdi', { class: 'dv-t' }, text),
         this.size === 'compact' ? marks : h('span', { class: 'dv-b' },
           h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }), h('span', { class: 'dv-n' }, number), marks),
@@ -100,7 +101,7 @@ export class Grid {
       const fixed = lane.fixed[i];
       const ghost = !state && revoked > 0;
       const shown = state ? token : ghost ? -2 - frame.ghost[i] : -1;
-      const hundredths = Math.round(frame.confidence[i] / 10);
+      const hundredths = Math.round(100 * frame.confidence[i]);
       let told = false;
       if (drawn.state !== state) {
         button.dataset.state = LETTER[state];
@@ -113,7 +114,7 @@ export class Grid {
         told = true;
       }
       if (drawn.confidence !== hundredths && !fixed) {
-        if (size === 'large' || size === 'mid') chip.number.data = frame.confidence[i] ? twoShort(frame.confidence[i] / 1000) : '';
+        if (size !== 'line' && size !== 'compact') chip.number.data = frame.confidence[i] ? twoShort(frame.confidence[i]) : '';
         drawn.confidence = hundredths;
         told = true;
       }
@@ -142,7 +143,7 @@ export class Grid {
       if (drawn.classes !== classes) {
         button.className = CLASSES.reduce((all, name, bit) => (classes & (1 << bit) ? `${all} ${name}` : all), chip.kind);
         if ((drawn.classes ^ classes) & 1) {
-          if (!this.tabbable) button.tabIndex = i === selected ? 0 : -1;
+          button.tabIndex = i === selected ? 0 : -1; // one stop for Tab; the arrow keys go on from there
           button.setAttribute('aria-pressed', String(i === selected));
         }
         drawn.classes = classes;
@@ -182,7 +183,7 @@ export class Grid {
     const parts = [`position ${i}`];
     if (state) parts.push(lane.word(frame.tokens[i]));
     parts.push(lane.fixed[i] ? 'given' : STATES[LETTER[state]]);
-    if (!lane.fixed[i] && frame.confidence[i]) parts.push(`confidence ${(frame.confidence[i] / 1000).toFixed(2)}`);
+    if (!lane.fixed[i] && frame.confidence[i]) parts.push(`confidence ${frame.confidence[i].toFixed(2)}`);
     for (const event of eventsOf(frame.marks[i])) parts.push(event.name);
     if (frame.revoked[i]) parts.push(`revoked ${frame.revoked[i]} time${frame.revoked[i] > 1 ? 's' : ''}`);
     return parts.join(', ');

@@ -1,24 +1,30 @@
 // The inspector: what is known about the selected token at the current step. Nodes are made once and filled again.
 
-import { STATES, badge, eventsOf, h, mark, put, segment, setText, sized, two, twoShort } from './dom.js';
+import { EVENTS, STATES, badge, eventsOf, h, mark, pointOn, put, segment, setText, sized, two, twoShort } from './dom.js';
 import { rich, symbol } from './symbols.js';
 import { LETTER, Lane } from './unpack.js';
 
-const PATHS = [['x', 'x path'], ['s', 's path'], ['m', 'mix']];
 const ROWS = 5;
+const MARKED = new Set([...EVENTS.map((event) => event.key), 'decided']); // the others are told by name
 const LABEL = 74;
 
 export class Inspector {
-  /** `onBranch` is absent where nothing can be branched. */
-  constructor({ onBranch, onLater }) {
-    this.onBranch = onBranch;
+  static id = 'inspector';
+
+  static title = 'Inspector';
+
+  constructor(viewer) {
+    this.viewer = viewer;
+    const onBranch = viewer.host.requestBranch && ((what) => viewer.host.requestBranch({ lane: viewer.state.lane, ...what }));
+    this.onBranch = onBranch; // absent where nothing can be branched
     this.badge = badge('M');
     this.token = h('bdi', { class: 'dv-itoken' });
     this.events = h('span', { class: 'dv-ievents' });
     this.place = h('span', { class: 'dv-iplace' });
     this.why = h('p', { class: 'dv-why' });
     this.decides = h('span', { class: 'dv-r' });
-    this.columns = PATHS.map(([key, name]) => this.column(key, name));
+    this.columns = []; // one per path, made when a trace is in view
+    this.values = h('div', { class: 'dv-values' });
     this.labels = Array.from({ length: ROWS }, (_, row) => (onBranch
       ? h('button', { class: 'dv-guess', type: 'button', onclick: () => this.choose(row) }, h('bdi', {}))
       : h('span', { class: 'dv-guess' }, h('bdi', {}))));
@@ -26,25 +32,42 @@ export class Inspector {
     this.contextNote = h('span', { class: 'dv-r' });
     this.line = h('canvas', { class: 'dv-lifeline', role: 'img' });
     this.life = h('div', { class: 'dv-life' }, this.line);
-    this.box = h('div', { class: 'dv-insp' },
+    this.inner = h('div', { class: 'dv-insp' },
       h('div', { class: 'dv-ihead' }, this.badge, this.token, this.events, this.place),
       this.why,
       h('div', { class: 'dv-sec' }, h('b', {}, 'Predictions'), 'top 5', this.decides),
-      h('div', { class: 'dv-preds' }, h('div', { class: 'dv-labels' }, this.labels), this.columns.map((column) => column.box)),
+      this.preds = h('div', { class: 'dv-preds' }),
+      this.values,
       h('div', { class: 'dv-sec dv-gap' }, h('b', {}, 'Visible context'), this.contextNote),
       this.context,
       h('div', { class: 'dv-sec dv-gap' }, h('b', {}, 'Life line'), h('span', { class: 'dv-r' }, 'confidence over steps')),
       this.life,
       onBranch ? this.whatIf() : null);
+    this.box = h('section', { class: 'dv-panel dv-p-insp', 'aria-label': 'inspector' }, this.inner);
     this.line.addEventListener('pointerdown', (event) => {
-      const step = this.stepAt?.(event.offsetX);
-      if (step != null) onLater(step);
+      const step = this.stepAt?.(pointOn(this.line, event)[0]);
+      if (step != null) viewer.setStep(step);
     });
+    // The life line takes what height its neighbours leave.
+    new ResizeObserver(() => this.life.clientHeight && this.life.clientHeight !== this.lifeHeight && viewer.redraw()).observe(this.life);
   }
 
-  column(key, name) {
-    const weight = h('span', {});
-    const title = h('span', { class: 'dv-ptitle' }, symbol(name), weight);
+  /** The columns are those of the trace in view. */
+  load() {
+    this.lane = null;
+  }
+
+  rebuild({ about }) {
+    this.columns = about.paths.map((path) => this.column(path));
+    this.preds.style.setProperty('--paths', Math.max(1, this.columns.length));
+    put(this.preds, h('div', { class: 'dv-labels' }, this.labels), this.columns.map((column) => column.box));
+    this.numbers = about.columns.map((column) => ({ column, value: h('b', {}) }));
+    put(this.values, this.numbers.map(({ column, value }) => h('span', { title: `${column.name}: ${column.help}` }, symbol(column.symbol || column.name), ' ', value)));
+    this.values.hidden = !this.numbers.length;
+  }
+
+  column({ name: key, title: name, help }) {
+    const title = h('span', { class: 'dv-ptitle', title: help }, symbol(name || key));
     const ticks = h('span', { class: 'dv-pticks' });
     const rows = Array.from({ length: ROWS }, () => {
       const bar = h('i', {});
@@ -53,7 +76,7 @@ export class Inspector {
     });
     const none = h('span', { class: 'dv-pnone' }, 'not used');
     const body = h('div', { class: 'dv-pbody' }, ticks, rows.map((r) => r.row), none);
-    return { key, weight, ticks, rows, none, body, box: h('div', { class: 'dv-pcol' }, title, body) };
+    return { key, ticks, rows, none, body, box: h('div', { class: 'dv-pcol' }, title, body) };
   }
 
   /** The form for an edit. `editing` is true from its first change until another step or position is in view. */
@@ -77,7 +100,7 @@ export class Inspector {
     this.chosen = id;
     this.editing = true;
     this.input.value = this.lane.word(id);
-    if (this.wanted === 'M') this.setWanted(this.lane.head.states.includes('C') ? 'C' : 'U');
+    if (this.wanted === 'M') this.setWanted(this.lane.about.states.includes('C') ? 'C' : 'U');
   }
 
   setWanted(letter) {
@@ -96,39 +119,59 @@ export class Inspector {
   }
 
   prepare() {
-    this.width = this.box.clientWidth;
+    this.width = this.inner.clientWidth;
     this.lifeHeight = this.life.clientHeight;
   }
 
-  draw({ lane, step, position, theme, hideLater, last }) {
-    const frame = lane.at(step);
-    const before = frame.index ? lane.frames[frame.index - 1] : frame;
+  /** What every step says of the selected position. */
+  need() {
+    const { viewer } = this;
+    const { lane } = viewer;
+    return lane.fetchLife(viewer.state.position, viewer.host.ask && ((position) => viewer.ask('life', { position, steps: lane.last })));
+  }
+
+  paint() {
+    const { lane, state, steps, theme } = this.viewer;
+    const frame = lane.at(state.step);
+    this.moved = this.frame !== frame || this.position !== state.position || this.lane !== lane;
+    if (this.built !== lane.about) this.rebuild(lane);
+    this.built = lane.about;
+    Object.assign(this, { lane, frame, position: state.position });
+    this.strips(frame.index ? lane.frames[frame.index - 1] : frame, theme);
+    this.lifeLine(state.step, theme, state.hideLater, steps);
+  }
+
+  text() {
+    return `Position ${this.position}, ${this.token.textContent}. ${this.why.textContent}`;
+  }
+
+  draw() {
+    const { lane, frame, position } = this;
     const slice = frame.life[position];
     const state = LETTER[frame.states[position]];
     const fixed = !!lane.fixed[position];
-    const moved = this.frame !== frame || this.position !== position || this.lane !== lane;
-    Object.assign(this, { lane, frame, position });
-    this.strips(before, theme);
-    this.lifeLine(step, theme, hideLater, last);
     this.badge.dataset.s = state;
     this.badge.hidden = fixed;
     const ghost = state === 'M' && frame.revoked[position] ? lane.word(frame.ghost[position]) : null;
-    if (ghost != null) put(this.token, h('s', {}, ghost));
-    else setText(this.token, state === 'M' ? '[MASK]' : lane.word(frame.tokens[position]));
+    const word = ghost ?? (state === 'M' ? '[MASK]' : lane.word(frame.tokens[position]));
+    if ((ghost != null) === !!this.token.firstElementChild) setText(this.token.firstElementChild || this.token, word);
+    else put(this.token, ghost != null ? h('s', {}, word) : word);
     const bits = frame.marks[position];
-    const key = `${bits}/${frame.revoked[position]}`;
+    const own = Object.keys(frame.events).filter((name) => !MARKED.has(name) && frame.events[name].includes(position));
+    const key = `${bits}/${frame.revoked[position]}/${own}`;
     if (this.eventKey !== key) {
       this.eventKey = key;
       put(this.events, eventsOf(bits).map((event) => h('span', { class: `dv-event dv-is-${event.letter}` }, mark(event, 10), event.name)),
-        frame.revoked[position] && !(bits & 2) ? h('span', { class: 'dv-event dv-is-d' }, `revoked ×${frame.revoked[position]}`) : null);
+        frame.revoked[position] && !(bits & 2) ? h('span', { class: 'dv-event dv-is-d' }, `revoked ×${frame.revoked[position]}`) : null,
+        own.map((name) => h('span', { class: 'dv-event', title: lane.about.events[name]?.help }, lane.about.events[name]?.title || name)));
     }
     setText(this.place, `position ${position}`);
     this.sentence(slice, frame, position, fixed);
     this.predictions(slice, frame, position, state, fixed);
     this.contextWords();
-    const confidence = two(frame.confidence[position] / 1000);
+    const confidence = two(frame.confidence[position]);
     this.line.setAttribute('aria-label', `life line of position ${position}: ${STATES[state]} at step ${frame.index}, confidence ${confidence}`);
-    if (this.form) this.refill(frame, position, state, fixed, moved);
+    if (this.form) this.refill(frame, position, state, fixed, this.moved);
   }
 
   sentence(slice, frame, position, fixed) {
@@ -145,10 +188,11 @@ export class Inspector {
   predictions(slice, frame, position, state, fixed) {
     const { lane } = this;
     const deciding = slice?.d;
-    const source = deciding ? slice[deciding] : slice?.m || slice?.s || slice?.x;
+    const source = slice?.paths?.[deciding];
     this.guesses = source ? source.filter((_, k) => k % 2 === 0) : [];
-    setText(this.decides, fixed ? 'none: given' : !frame.index ? '' : !slice ? 'loading' : deciding === 'm' ? 'the mix decides (was masked)'
-      : deciding === 's' ? 'the shadow decides (was decided)' : deciding === 'x' ? 'the x path decides' : 'not looked at in this step');
+    const path = lane.about.paths.find((each) => each.name === deciding);
+    setText(this.decides, fixed ? 'none: given' : !frame.index ? '' : !slice ? 'loading' : deciding ? path?.decides || '' : 'not looked at in this step');
+    for (const { column, value } of this.numbers) setText(value, two(Lane.value(frame, column.name, position)));
     const held = frame.states[position] ? frame.tokens[position] : -1;
     this.labels.forEach((label, row) => {
       const id = this.guesses[row];
@@ -162,16 +206,15 @@ export class Inspector {
 
   fill(column, slice, deciding, state, held) {
     const { lane } = this;
-    const values = slice?.[column.key];
+    const values = slice?.paths?.[column.key];
     const decides = column.key === deciding;
     column.box.classList.toggle('dv-decides', decides);
-    setText(column.weight, column.key === 'm' && slice?.w ? ` w ${two(slice.w[2])}` : '');
     column.none.hidden = !!values || !this.frame.index;
-    const key = values ? lane.head.thresholds : null;
+    const key = values ? lane.about.thresholds : null;
     if (column.ticksFor !== key) {
       column.ticksFor = key;
-      put(column.ticks, (key || []).filter((t) => !t.path || t.path === column.key).map((t) =>
-        h('span', { class: 'dv-tick', style: { left: `${100 * t.at}%` } }, h('span', {}, rich(t.name)))));
+      put(column.ticks, (key || []).filter((t) => !t.on || t.on === column.key).map((t) =>
+        h('span', { class: 'dv-tick', style: { left: `${100 * t.at}%` } }, h('span', {}, rich(t.symbol)))));
     }
     const fifth = values ? values[values.length - 1] / 10000 : 0;
     column.rows.forEach(({ bar, value, row }, r) => {
@@ -206,7 +249,7 @@ export class Inspector {
       g.font = `11px ${theme.sans}`;
       g.fillStyle = theme.ink2;
       g.textAlign = 'right';
-      const numbered = lane.head.states.includes('C') && frame.mask;
+      const numbered = lane.about.states.includes('C') && frame.mask;
       g.fillText(`${path} query`, LABEL - (numbered ? 18 : 6), y + 9);
       if (numbered) {
         g.strokeStyle = theme.ink2;
@@ -251,7 +294,7 @@ export class Inspector {
   contextWords() {
     const { frame, lane } = this;
     setText(this.contextNote, !frame.index ? 'no pass yet' : frame.mask ? 'filled: sees the token · dashed: its mask'
-      : lane.head.shadow ? 'no shadow in this pass: all visible' : 'everything is visible');
+      : lane.about.shadow ? 'no shadow in this pass: all visible' : 'everything is visible');
   }
 
   /** Confidence over the steps, on bands of the states it means. */
@@ -265,7 +308,7 @@ export class Inspector {
     const x = (k) => left + 8 + (last ? k / last : 0) * (room - 16);
     const y = (c) => 11 + (1 - c) * (bottom - 13);
     this.stepAt = (px) => Math.max(0, Math.min(lane.last, Math.round(((px - left - 8) / (room - 16)) * last)));
-    const [low, high] = lane.head.decoder === 'dard' ? lane.head.thresholds.map((t) => t.at) : [null, null];
+    const bands = lane.about.thresholds.filter((threshold) => threshold.enters).sort((a, b) => a.at - b.at);
     g.textBaseline = 'middle';
     g.textAlign = 'center';
     const band = (fill, a, b, letter) => {
@@ -274,10 +317,12 @@ export class Inspector {
       g.fillRect(left, y(b) - up, room, y(a) - y(b) + up);
       this.letter(g, letter, 8, (y(a) + y(b) - up) / 2, theme);
     };
-    if (low != null) {
-      band(theme['U-rest'], high, 1, 'U');
-      if (high > low) band(theme['C-rest'], low, high, 'C');
-      band(theme.sunk, 0, low, 'M');
+    if (bands.length) {
+      bands.forEach(({ at, enters }, k) => {
+        const to = bands[k + 1]?.at ?? 1;
+        if (to > at || to === 1) band(theme[`${enters}-rest`], at, to, enters);
+      });
+      band(theme.sunk, 0, bands[0].at, 'M');
     } else {
       g.fillStyle = theme.sunk;
       g.fillRect(left, 2, room, bottom - 2);
@@ -288,7 +333,7 @@ export class Inspector {
     g.setLineDash([2, 2]);
     g.lineWidth = 1;
     g.strokeStyle = theme.ink3;
-    for (const threshold of lane.head.thresholds) segment(g, left, y(threshold.at), left + room, y(threshold.at));
+    for (const threshold of lane.about.thresholds) segment(g, left, y(threshold.at), left + room, y(threshold.at));
     g.setLineDash([]);
     const now = Math.min(step, lane.last);
     g.strokeStyle = theme.ink;
@@ -309,8 +354,8 @@ export class Inspector {
     const { lane, position } = this;
     const frames = lane.frames;
     const radius = last > 20 ? 2.5 : 4;
-    const value = (k) => frames[k].confidence[position] / 1000;
-    const known = (k) => k > 0 && frames[k].confidence[position] > 0;
+    const value = (k) => frames[k].confidence[position];
+    const known = (k) => k > 0 && (frames[k].confidence[position] > 0 || frames[k].states[position] > 0 || (frames[k].marks[position] & 2) > 0);
     for (const [from, to, dash, colour, width] of [[1, now, [], theme.ink, 1.5], [Math.max(1, now), until, [3, 2], theme.ink3, 1]]) {
       g.setLineDash(dash);
       g.strokeStyle = colour;
@@ -414,9 +459,9 @@ export class Inspector {
     this.locked = fixed;
     this.form.classList.toggle('dv-locked', fixed);
     this.input.disabled = this.branchButton.disabled = fixed;
-    if (this.stateButtons.dataset.of !== lane.head.states) {
-      this.stateButtons.dataset.of = lane.head.states;
-      put(this.stateButtons, [...lane.head.states].map((letter) =>
+    if (this.stateButtons.dataset.of !== lane.about.states) {
+      this.stateButtons.dataset.of = lane.about.states;
+      put(this.stateButtons, [...lane.about.states].map((letter) =>
         h('button', {
           type: 'button', 'data-state': letter, 'aria-label': STATES[letter], title: STATES[letter], onclick: () => this.setWanted(letter),
         }, letter)));

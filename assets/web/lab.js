@@ -1,11 +1,13 @@
 // The Lab tab: the paper's experiments, small. A chart that grows while it runs; a click on a point lists the decodes
 // behind it, and each of them opens in Compare.
 //
-// `mountLab(root, bridge, config)`; for `bridge` see shell.js, `config` is visual/lab.py's offer().
+// `mountLab(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/lab.py's offer().
 
 import { h, put, setText } from './dom.js';
 import { save } from './files.js';
-import { openComparison } from './links.js';
+import { createAddress, numberFrom, openComparison, parameter } from './links.js';
+import { createProjectorButton } from './projector.js';
+import { rich } from './symbols.js';
 import { createThemeButton } from './theme.js';
 
 export function mountLab(root, bridge, config) {
@@ -13,6 +15,7 @@ export function mountLab(root, bridge, config) {
   let running = false;
   let stopping = false; // Stop was pressed, perhaps before the server has said how the run is called
   let drawn = null; // the figure on screen
+  let point = null; // the variant whose runs are listed
 
   const select = (label, entries) => h('select', { class: 'dv-select', 'aria-label': label }, entries.map(({ name, title }) => h('option', { value: name }, title)));
   const experiment = select('Experiment', config.experiments);
@@ -36,7 +39,7 @@ export function mountLab(root, bridge, config) {
 
   root.classList.add('dv', 'dw', 'dx');
   put(root,
-    h('div', { class: 'dw-tools' }, createThemeButton(() => drawn && drawChart(drawn))),
+    h('div', { class: 'dw-tools' }, createProjectorButton(), createThemeButton(() => drawn && drawChart(drawn))),
     h('form', { class: 'dw-row dx-form', novalidate: true, onsubmit: (event) => { event.preventDefault(); run(); } },
       h('label', {}, 'Experiment ', experiment), h('label', {}, 'Task ', task), config.models.length > 1 && h('label', {}, 'Model ', model),
       h('label', {}, 'Samples ', samples), h('label', {}, 'Seed ', seed), start, stop, bar, status),
@@ -50,21 +53,56 @@ export function mountLab(root, bridge, config) {
     return config.experiments.find(({ name }) => name === experiment.value);
   }
 
+  // The address holds the experiment, its task, how much of it is run, and the point whose runs are listed.
+  const address = createAddress(root, 'Lab', () => ({
+    place: [experiment.value, task.value],
+    values: { lab: experiment.value, task: task.value, samples: samples.value, seed: seed.value, point: point ?? undefined },
+  }), (_, same) => {
+    const names = (entries) => entries.map(({ name }) => name);
+    const pick = (box, name, known) => { if (known.includes(parameter(name))) box.value = parameter(name); };
+    const wanted = parameter('point');
+    if (!same) {
+      pick(experiment, 'lab', names(config.experiments));
+      task.value = chosen().task;
+      pick(task, 'task', names(config.tasks));
+      samples.value = numberFrom(parameter('samples'), samples.value);
+      seed.value = numberFrom(parameter('seed'), seed.value);
+    }
+    address.hold();
+    (same ? Promise.resolve() : choose(true)).then(() => (wanted && lab ? openRuns(wanted) : closeRuns())).then(address.rest);
+  });
+
   /** Another experiment: its own task, and the recorded results if there are any. */
-  function choose(keepTask = false) {
+  async function choose(keepTask = false) {
     const { paper, shows: sentence, task: own } = chosen();
     if (!keepTask) task.value = own;
-    setText(shows, `${sentence[0].toUpperCase()}${sentence.slice(1)}. In the paper: ${paper}.`);
+    put(shows, rich(`${sentence[0].toUpperCase()}${sentence.slice(1)}. In the paper: ${paper}.`));
+    address.remember();
+    if (running) return;
     const stem = `${experiment.value}-${task.value}`;
-    if (!running && config.recorded.includes(stem)) bridge.call('lab_recorded', { stem }).then(hear);
+    clear(config.recorded.includes(stem) ? '' : 'Nothing is recorded for this experiment on this task; run it.');
+    if (!config.recorded.includes(stem)) return;
+    const reply = await bridge.call('lab_recorded', { stem });
+    if (!running && stem === `${experiment.value}-${task.value}`) hear(reply);
+  }
+
+  /** Nothing on screen but a sentence. */
+  function clear(sentence) {
+    lab = drawn = null;
+    setText(about, sentence);
+    command.hidden = rows.hidden = tablesFile.hidden = true;
+    put(tables);
+    window.Plotly?.purge(chart);
+    delete chart.dataset.listening;
+    closeRuns();
   }
 
   function run() {
     if (running) return;
     running = true;
     stopping = false;
-    lab = null;
     complain(null);
+    clear('');
     draw();
     const request = { action: 'experiment', experiment: experiment.value, task: task.value, model: model.value, samples: number(samples), seed: number(seed) };
     bridge.ask(request, (reply) => {
@@ -109,11 +147,11 @@ export function mountLab(root, bridge, config) {
   }
 
   function tableOf({ caption, columns, rows: lines, variants }) {
-    const first = (line, n) => (variants[n] ? h('button', { class: 'dw-link', type: 'button', onclick: () => openRuns(variants[n]) }, line[0]) : line[0]);
+    const first = (line, n) => (variants[n] ? h('button', { class: 'dw-link', type: 'button', onclick: () => openRuns(variants[n]) }, rich(line[0])) : rich(line[0]));
     return h('div', { class: 'dx-table' }, h('table', { class: 'dw-table' },
-      h('caption', {}, caption),
-      h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, name)))),
-      h('tbody', {}, lines.map((line, n) => h('tr', {}, h('th', { scope: 'row' }, first(line, n)), line.slice(1).map((cell) => h('td', {}, cell)))))));
+      h('caption', {}, rich(caption)),
+      h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, rich(name))))),
+      h('tbody', {}, lines.map((line, n) => h('tr', {}, h('th', { scope: 'row' }, first(line, n)), line.slice(1).map((cell) => h('td', {}, rich(cell))))))));
   }
 
   // The chart.
@@ -132,7 +170,7 @@ export function mountLab(root, bridge, config) {
     const font = { ...figure.layout.font, color: ink, size: narrow ? 10 : 12 };
     const title = { ...figure.layout.title, font: { size: 13 } };
     const layout = { ...figure.layout, ...narrow, autosize: true, height: narrow ? 480 : 420, font, title };
-    await Plotly.react(chart, figure.data, layout, { displaylogo: false, responsive: true });
+    await Plotly.react(chart, withSubscripts(figure.data), withSubscripts(layout), { displaylogo: false });
     if (chart.dataset.listening) return;
     chart.dataset.listening = 'yes';
     chart.on('plotly_click', ({ points }) => {
@@ -147,22 +185,26 @@ export function mountLab(root, bridge, config) {
     const reply = await bridge.call('lab_runs', { lab, variant });
     if (reply.kind === 'error') return complain(reply.text);
     complain(null);
+    point = variant;
+    address.remember();
     runs.hidden = false;
     const wrong = reply.runs.filter((each) => each.right === false).length;
-    put(runs, h('div', { class: 'dx-head' }, h('h2', {}, variant), h('span', { class: 'dv-sub' }, `${reply.runs.length} runs, ${wrong} wrong`),
-      h('span', { class: 'dv-grow' }), h('button', { class: 'dv-btn dv-mini', type: 'button', 'aria-label': 'close', onclick: () => { runs.hidden = true; } }, '×')),
+    put(runs, h('div', { class: 'dx-head' }, h('h2', {}, rich(variant)), h('span', { class: 'dv-sub' }, `${reply.runs.length} runs, ${wrong} wrong`),
+      h('span', { class: 'dv-grow' }), h('button', { class: 'dv-btn dv-mini', type: 'button', 'aria-label': 'close', onclick: closeRuns }, '×')),
     h('ol', { class: 'dx-list' }, reply.runs.map((each) => h('li', {},
       h('button', { class: 'dx-run', type: 'button', title: 'Open in Compare', onclick: () => compare(reply.model, each) },
         h('b', {}, each.right == null ? `#${each.sample}` : each.right ? '✓' : '✗'), h('span', {}, each.prompt), h('span', { class: 'dx-text' }, each.text))))));
     runs.querySelector('button').focus();
   }
 
-  /** The run itself, beside one token per step. */
-  function compare(name, { prompt, decoder, settings }) {
-    const { gen_length, block_length } = settings;
-    const plain = Object.fromEntries(Object.entries({ gen_length, block_length }).filter(([, value]) => value != null));
-    const offered = config.models.includes(name) ? name : model.value;
-    openComparison({ prompt, model: offered, lanes: [{ decoder, settings }, { decoder: 'standard', settings: plain }] });
+  function closeRuns() {
+    point = null;
+    runs.hidden = true;
+    address.remember();
+  }
+
+  function compare(name, { prompt, lanes }) {
+    openComparison({ prompt, model: config.models.includes(name) ? name : model.value, lanes });
   }
 
   async function download(kind) {
@@ -173,9 +215,17 @@ export function mountLab(root, bridge, config) {
 
   experiment.addEventListener('change', () => choose());
   task.addEventListener('change', () => choose(true));
-  rows.hidden = tablesFile.hidden = true;
+  new ResizeObserver(() => drawn && window.Plotly?.Plots.resize(chart)).observe(chart); // the list of runs takes room from it
   draw();
-  choose();
+  address.open();
+}
+
+/** A figure's texts with τ_c written as it should be; the names its points are known by stay as they are. */
+function withSubscripts(part) {
+  if (typeof part === 'string') return part.replace(/τ_?([cu12])/gu, 'τ<sub>$1</sub>');
+  if (Array.isArray(part)) return part.map(withSubscripts);
+  if (part === null || typeof part !== 'object') return part;
+  return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, key === 'customdata' ? value : withSubscripts(value)]));
 }
 
 let loading = null;

@@ -1,16 +1,18 @@
 // The Learn tab: a guided tour. Each page drives the real viewer with a real decode, and asks a question it answers.
 //
-// `mountLearn(root, bridge, config)`; for `bridge` see shell.js. The page's number is in the address as `lesson`.
+// `mountLearn(root, bridge, config)`; for `bridge` see bridge.js. What comes later is hidden until one steps there.
 
+import { Client } from './client.js';
 import { h, put, setText } from './dom.js';
+import { createAddress, numberFrom, parameter, viewFrom, viewTo } from './links.js';
+import { createProjectorButton } from './projector.js';
 import { GLOSSARY, formula } from './symbols.js';
+import { createThemeButton } from './theme.js';
 import { createViewer } from './viewer.js';
 
 export function mountLearn(root, bridge, config) {
   const { lessons } = config;
   let current = -1;
-  let run = null;
-  let turn = 0; // answers of an earlier page are ignored
 
   const title = h('h2', { class: 'dl-title', tabindex: '-1' });
   const place = h('span', { class: 'dl-place' });
@@ -20,13 +22,13 @@ export function mountLearn(root, bridge, config) {
   const question = h('p', {});
   const answer = h('p', { class: 'dl-answer', role: 'status', hidden: true });
   const show = h('button', { class: 'dv-btn', type: 'button', onclick: () => reveal() }, 'Show the answer');
-  const back = h('button', { class: 'dv-btn', type: 'button', onclick: () => open(current - 1, true) }, 'Previous');
-  const next = h('button', { class: 'dv-btn dv-primary', type: 'button', onclick: () => open(current + 1, true) }, 'Next');
-  const contents = h('ol', { class: 'dl-contents' }, lessons.map((lesson, n) => h('li', {}, h('button', { class: 'dw-link', type: 'button', onclick: () => open(n, true) }, lesson.title))));
+  const back = h('button', { class: 'dv-btn', type: 'button', onclick: () => turnTo(current - 1) }, 'Previous');
+  const next = h('button', { class: 'dv-btn dv-primary', type: 'button', onclick: () => turnTo(current + 1) }, 'Next');
+  const contents = h('ol', { class: 'dl-contents' }, lessons.map((lesson, n) => h('li', {}, h('button', { class: 'dw-link', type: 'button', onclick: () => turnTo(n) }, lesson.title))));
   const message = h('p', { class: 'dv-warn', role: 'alert', hidden: true });
   const viewerBox = h('div', {});
   root.classList.add('dv', 'dw', 'dl');
-  put(root, h('div', { class: 'dl-frame' },
+  put(root, h('div', { class: 'dw-tools' }, createProjectorButton(), createThemeButton()), h('div', { class: 'dl-frame' },
     h('section', { class: 'dv-panel dl-page', 'aria-label': 'Lesson' },
       h('div', { class: 'dl-head' }, title, place), text, equation, h('h3', {}, 'Do'), task, h('h3', {}, 'Ask'), question,
       h('div', { class: 'dl-reveal' }, show), answer, message, h('div', { class: 'dl-nav' }, back, next),
@@ -37,11 +39,36 @@ export function mountLearn(root, bridge, config) {
   const viewer = createViewer(viewerBox, {
     requestStep: () => advance(1),
     requestRun: () => advance(null),
-    requestReset: () => open(current),
-    fetchLife: (position, lane) => bridge.call('life', { run, branch: lane, position }),
+    ask: (name, data) => client.about(name, data),
+    onChange: () => address.remember(),
   }, { keysFrom: root });
+  const client = new Client(root, bridge, { say: complain, refuse: complain });
+  client.viewer = viewer;
 
-  function open(number, focus = false) {
+  /** The view a page opens with. */
+  const usual = ({ order, reach, map }) => ({ order, reach, map, hideLater: true });
+
+  const address = createAddress(root, 'Learn', () => {
+    const { step, position, ...view } = viewer.getState();
+    return { place: current, values: { lesson: current + 1, step, select: position, view: viewTo(view, usual(lessons[current].show)) } };
+  }, (_, same) => {
+    const number = Math.min(Math.max(numberFrom(parameter('lesson'), 1) - 1, 0), lessons.length - 1);
+    const [step, position] = [numberFrom(parameter('step')), numberFrom(parameter('select'))];
+    const view = viewFrom(parameter('view'), usual(lessons[number].show));
+    const state = { ...view, ...(step !== null && { step }), ...(position !== null && { position }) };
+    if (same) viewer.setState(state);
+    else open(number, state);
+  });
+
+  /** Another page, chosen by the reader. */
+  function turnTo(number) {
+    open(number);
+    title.focus();
+  }
+
+  /** A page; `state` is where in its decode one looks, if not where the page begins. */
+  function open(number, state = {}) {
+    address.hold();
     current = Math.min(Math.max(number, 0), lessons.length - 1);
     const lesson = lessons[current];
     setText(title, lesson.title);
@@ -52,46 +79,26 @@ export function mountLearn(root, bridge, config) {
     setText(question, lesson.question);
     setText(answer, lesson.answer);
     answer.hidden = true;
-    message.hidden = true;
     show.disabled = false;
     back.disabled = current === 0;
     next.disabled = current === lessons.length - 1;
     for (const [n, item] of [...contents.children].entries()) item.classList.toggle('dl-here', n === current);
-    const url = new URL(location.href);
-    if (focus) {
-      url.searchParams.delete('compare');
-      url.searchParams.set('lesson', current + 1);
-      history.replaceState(history.state, '', url);
-      title.focus();
-    }
-    decode(lesson.show);
+    decode(lesson.show, state);
   }
 
-  function decode(wanted) {
-    const { step = 0, position = -1, order = 'state', reach = 0 } = wanted;
-    const state = { step, position, order, reach, lane: 0 };
-    const mine = ++turn;
-    const request = wanted.lanes ? { action: 'compare', prompt: wanted.prompt, lanes: wanted.lanes } : { action: 'start', prompt: wanted.prompt, decoder: wanted.decoder, settings: wanted.settings };
-    bridge.ask(request, (reply) => {
-      if (mine !== turn) return;
-      if (reply.kind === 'error') return complain(reply.text);
-      if (reply.kind === 'waiting') return viewer.setBusy(reply.text);
-      if (reply.kind === 'end') return run && advance(null, () => mine === turn && viewer.setState(state));
-      viewer.setBusy(null);
-      run = reply.run;
-      viewer.load(reply.payloads || reply.payload, { ...state, step: 0 });
-    });
+  function decode(wanted, chosen) {
+    const { step = 0, position = -1 } = wanted;
+    const state = { step, position, lane: 0, ...viewFrom(null, usual(wanted)), ...chosen };
+    const { prompt, lanes, decoder, settings } = wanted;
+    const request = lanes ? { prompt, lanes } : { prompt, decoder, settings };
+    client.replace(() => client.start(request, (reply) => viewer.load(reply.payloads || reply.payload, { ...state, step: 0 }), () => advance(null, () => {
+      viewer.setState(state);
+      address.rest();
+    })));
   }
 
   function advance(steps, then) {
-    const mine = turn;
-    const action = lessons[current].show.lanes ? 'passes' : 'advance';
-    bridge.ask(steps === null ? { action, run } : { action, run, steps }, (reply) => {
-      if (mine !== turn) return;
-      if (reply.kind === 'error') return complain(reply.text);
-      if (reply.kind === 'end') return then?.();
-      for (const found of reply.steps) viewer.append([found.step || found], found.lane || 0);
-    });
+    client.advance(steps, lessons[current].show.lanes ? null : client.here, then);
   }
 
   function reveal() {
@@ -101,14 +108,14 @@ export function mountLearn(root, bridge, config) {
   }
 
   function complain(sentence) {
-    setText(message, sentence);
-    message.hidden = false;
+    setText(message, sentence ?? '');
+    message.hidden = !sentence;
+    if (sentence) address.rest();
   }
 
   root.addEventListener('keydown', (event) => {
-    if (event.altKey && event.key === 'PageDown') open(current + 1, true);
-    if (event.altKey && event.key === 'PageUp') open(current - 1, true);
+    if (event.altKey && event.key === 'PageDown') turnTo(current + 1);
+    if (event.altKey && event.key === 'PageUp') turnTo(current - 1);
   });
-  const asked = new URL(location.href).searchParams.get('lesson') || '';
-  open(/^\d{1,2}$/.test(asked) ? Number(asked) - 1 : 0);
+  address.open();
 }

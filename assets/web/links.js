@@ -1,20 +1,53 @@
-// From one tab to another: a comparison is opened by its link, as if it had been typed into the address bar.
+// The address of the page says which tab is in view and what is on it, so that a link, a reload, Back and Forward lead
+// there. Choosing another run, tab, lesson or experiment makes an entry of the browser's history; moving about in what
+// is on screen changes the entry. Whatever stands in an address is bounded here and checked again where it is used.
 
+const TABS = { compare: 'Compare', lab: 'Lab', lesson: 'Learn' }; // the parameter that leads to a tab; all others are Watch's
+const KEPT = /^(projector$|__)/; // the page's own, and those of a host
 const OPENED = 'dard-comparison';
-let wanted = new URL(location.href).searchParams.get('compare'); // as the page was opened; the address may change before it is used
+const EDITS_AT_MOST = 20;
+const LONGEST = 12000; // characters of one parameter
+
+let awaited = linkedTab(); // the tab an address leads to, until it is built; the others leave the address alone
+let wanted = null; // a comparison that another tab asks for
+window.addEventListener('popstate', () => {
+  awaited = linkedTab();
+  showTab(awaited);
+});
+
+/** A parameter of the address, or null. */
+export function parameter(name) {
+  return new URL(location.href).searchParams.get(name)?.slice(0, LONGEST) ?? null;
+}
+
+/** A whole number from an address, or `otherwise`. */
+export const numberFrom = (text, otherwise = null) => (/^\d{1,5}$/.test(text ?? '') ? Number(text) : otherwise);
+
+/** An object or a list from an address, or null. */
+export function jsonFrom(text) {
+  if (!text || text.length >= LONGEST) return null;
+  try { return JSON.parse(text); } catch { return null; }
+}
+
+/** The tab that the address belongs to. */
+export function linkedTab() {
+  const { searchParams } = new URL(location.href);
+  return TABS[Object.keys(TABS).find((name) => searchParams.has(name))] ?? 'Watch';
+}
 
 export function showTab(name) {
-  [...document.querySelectorAll('[role=tab]')].find((tab) => tab.textContent.trim() === name)?.click();
+  const tab = [...document.querySelectorAll('[role=tab]')].find((each) => each.textContent.trim() === name);
+  if (tab?.getAttribute('aria-selected') !== 'true') tab?.click();
 }
 
 /** Opens Compare with {prompt, model, lanes: [{decoder, settings}]}. */
 export function openComparison(what) {
-  wanted = JSON.stringify({ ...what, ran: 100000 - 1, step: 0, lane: 0 });
-  showTab('Compare');
+  wanted = { ...what, ran: 100000 - 1 };
   window.dispatchEvent(new Event(OPENED));
+  showTab('Compare');
 }
 
-/** The comparison that a link asks for, once; null if there is none. */
+/** The comparison that another tab asks for, once; null if there is none. */
 export function takeComparison() {
   const found = wanted;
   wanted = null;
@@ -24,4 +57,86 @@ export function takeComparison() {
 /** `open` is called when a comparison is opened after the tab was built. */
 export function onComparison(open) {
   window.addEventListener(OPENED, open);
+}
+
+/**
+ * The address of a tab. `write()` gives {place, values}: what makes this entry another one, and the parameters; or null
+ * while there is nothing to tell. `restore(place, here)` shows what the address asks for; `here` is true if its run is on
+ * screen already. `remember` follows a change; `hold` waits with that until `rest`, while something is being opened.
+ */
+export function createAddress(root, tab, write, restore) {
+  let waiting = 0;
+  let held = false;
+  const placeOf = (found) => found && JSON.stringify([tab, found.place]);
+  const entered = () => {
+    const [owner, place] = jsonFrom(history.state?.place) ?? [];
+    return owner === tab ? place : null;
+  };
+
+  function save() {
+    const inView = root.isConnected && root.offsetParent;
+    const found = !held && inView && (awaited === null || awaited === tab) ? write() : null;
+    if (!found) return;
+    const url = new URL(location.href);
+    const kept = [...url.searchParams].filter(([name]) => KEPT.test(name));
+    url.search = new URLSearchParams(kept).toString();
+    for (const [name, value] of Object.entries(found.values)) if (value !== undefined) url.searchParams.set(name, value ?? '');
+    const place = placeOf(found);
+    const before = history.state?.place;
+    const change = before === undefined || before === place ? 'replaceState' : 'pushState';
+    history[change]({ ...history.state, place }, '', url);
+  }
+
+  function remember() {
+    clearTimeout(waiting);
+    waiting = setTimeout(save, 120); // when it has come to rest
+  }
+
+  window.addEventListener('popstate', () => {
+    if (linkedTab() !== tab) return;
+    // What is being opened is not here yet, and what is here will not stay.
+    const here = !held && history.state?.place !== undefined && placeOf(write()) === history.state.place;
+    held = !here;
+    restore(entered(), here);
+  });
+  new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && remember()).observe(root);
+  return {
+    remember,
+    hold: () => { held = true; },
+    rest: () => {
+      held = false;
+      if (awaited === tab) awaited = null;
+      remember();
+    },
+    open: () => restore(entered(), false),
+  };
+}
+
+// What one looks at: the mask's order, reach, weights, and whether later steps are hidden.
+
+const flags = ({ order, reach, map, hideLater }) => [order === 'position' && 'position', reach > 0 && `reach${reach}`, map === 'weights' && 'weights', hideLater && 'later'].filter(Boolean).join('.') || 'plain';
+
+/** The view as a parameter; undefined where it is the usual one. */
+export const viewTo = (state, usual = {}) => (flags(state) === flags(usual) ? undefined : flags(state));
+
+/** The view of a parameter, or the usual one. */
+export function viewFrom(text, usual = {}) {
+  const found = text ? text.slice(0, 60).split('.') : null;
+  const { order = 'state', reach = 0, map = 'states', hideLater = false } = usual;
+  if (!found) return { order, reach, map, hideLater };
+  const layers = /^reach(\d{1,3})$/.exec(found.find((part) => part.startsWith('reach')) ?? '');
+  return {
+    order: found.includes('position') ? 'position' : 'state', reach: layers ? Number(layers[1]) : 0,
+    map: found.includes('weights') ? 'weights' : 'states', hideLater: found.includes('later'),
+  };
+}
+
+// A branch: the edits that lead to it, each [step, position, token, state].
+
+export const editsTo = (edits) => (edits.length ? JSON.stringify(edits.map(({ step, position, token, state }) => [step, position, token, state])) : undefined);
+
+export function editsFrom(text) {
+  const found = jsonFrom(text);
+  if (!Array.isArray(found)) return [];
+  return found.slice(0, EDITS_AT_MOST).filter(Array.isArray).map(([step, position, token, state]) => ({ step, position, token: token ?? null, state }));
 }

@@ -9,8 +9,7 @@ const UPPER = 34;
 const ZOOMS = [1, 2, 4, 8];
 
 export class Mask {
-  constructor(canvas) {
-    this.canvas = canvas;
+  constructor() {
     this.small = document.createElement('canvas');
     this.zoom = 1;
     this.origin = [0, 0];
@@ -69,13 +68,13 @@ export class Mask {
   }
 
   /** Draws. `layers` is 0 for the mask itself, or how many layers deep the reach goes. */
-  draw({ width, block, selected, layers, theme }) {
+  draw(canvas, { width, block, selected, layers, theme }) {
     const fit = (count) => {
       const each = (width - LEFT - 6) / count;
       return count * (each >= 2 ? Math.floor(each) : each);
     };
     const area = fit(2 * block); // the same for all blocks, whatever their length
-    const g = sized(this.canvas, width, UPPER + area + 4);
+    const g = sized(canvas, width, UPPER + area + 4);
     g.textBaseline = 'middle';
     if (!this.frame.mask) {
       g.fillStyle = theme.sunk;
@@ -97,6 +96,7 @@ export class Mask {
     g.rect(LEFT - 1, UPPER - 1, side + 2, side + 2);
     g.clip();
     if (each >= 4) this.cells(g);
+    else if (g.vector) this.runs(g);
     else this.pixels(g);
     this.lines(g, selected);
     g.restore();
@@ -160,6 +160,37 @@ export class Mask {
     g.fillStyle = theme.demoted;
     const dot = Math.max(2, inner * 0.38);
     for (const [r, c] of hidden) g.fillRect(this.x(c) + (inner - dot) / 2, this.y(r) + (inner - dot) / 2, dot, dot);
+  }
+
+  /** Many cells without pixels: neighbours that look alike are one area. */
+  runs(g) {
+    const { theme, depth, layers } = this;
+    const [[top, left], [bottom, right]] = this.window();
+    const reached = (r, c) => depth && !this.open(r, c) && this.depthAt(r, c) > 0 && this.depthAt(r, c) <= layers;
+    const along = (c, inside) => {
+      const found = [];
+      for (let r = top, from = top; r < bottom; from = ++r) {
+        while (r < bottom && inside(r, c)) r++;
+        if (r > from) found.push([from, r]);
+      }
+      return found;
+    };
+    const fill = ([colour, alpha], c, end, bars) => {
+      g.globalAlpha = alpha;
+      g.fillStyle = colour;
+      g.beginPath();
+      for (const [from, to] of bars) g.rect(this.x(c), this.y(from), (end - c) * this.each, (to - from) * this.each);
+      g.fill();
+    };
+    const paints = this.paints();
+    const column = (c) => [paints[this.kind(c)], along(c, (r) => this.open(r, c)), along(c, reached)];
+    for (let c = left, next = column(left), end; c < right; c = end) {
+      const alike = next;
+      for (end = c; end < right && JSON.stringify(next) === JSON.stringify(alike);) next = ++end < right ? column(end) : null;
+      fill(alike[0], c, end, alike[1]);
+      fill([theme.demoted, 0.75], c, end, alike[2]);
+    }
+    g.globalAlpha = 1;
   }
 
   /** Many cells: one pixel each, scaled. */
@@ -284,7 +315,7 @@ export class Mask {
       }
       return;
     }
-    const numbered = this.lane.head.states.includes('C');
+    const numbered = this.lane.about.states.includes('C');
     const names = [];
     let offset = 0;
     this.groups.forEach((group, code) => {
@@ -333,18 +364,17 @@ export class Mask {
   /** A small flag at the right of every verification that a hidden candidate reaches. */
   contaminated(g) {
     const { layers, frame, theme, size, side, each } = this;
-    if (!layers || !frame.contaminated) return;
+    if (!layers) return;
     g.fillStyle = theme.demoted;
-    frame.contaminated.forEach((depth, k) => {
-      if (!depth || depth > layers) return;
-      const y = this.y(size + this.place[k]) + each / 2;
-      if (y < UPPER || y > UPPER + side) return;
+    for (const [position, depth] of Object.entries(frame.contaminated || {})) {
+      const y = this.y(size + this.place[position - frame.block[0]]) + each / 2;
+      if (depth > layers || y < UPPER || y > UPPER + side) continue;
       g.beginPath();
       g.moveTo(LEFT + side + 1, y);
       g.lineTo(LEFT + side + 7, y - Math.min(4, Math.max(1.5, each / 2)));
       g.lineTo(LEFT + side + 7, y + Math.min(4, Math.max(1.5, each / 2)));
       g.fill();
-    });
+    }
   }
 
   /** The cell that is spoken of while none is pointed at: the selected token's shadow and the surest other candidate. */
@@ -390,8 +420,8 @@ export class Mask {
     const [qs, ks] = [LETTER[before.states[q]], LETTER[before.states[k]]];
     const open = this.open(row, column);
     const word = (i) => (before.states[i] ? `'${lane.word(before.tokens[i])}'` : `the mask at ${i}`);
-    const about = (i, state) => `${word(i)} (${lane.fixed[i] ? 'given' : state === 'M' ? 'M' : `${state} ${two(before.confidence[i] / 1000)}`})`;
-    const reasons = lane.head.cells;
+    const about = (i, state) => `${word(i)} (${lane.fixed[i] ? 'given' : state === 'M' ? 'M' : `${state} ${two(before.confidence[i])}`})`;
+    const reasons = lane.about.cells;
     let reason = qp === 's' && q === k ? reasons[kp === 'x' ? 'self' : 'own'] : null;
     for (const a of [qp, '*']) for (const b of [qs, '*']) for (const c of [ks, '*']) reason ??= reasons[`${a}${b}${kp}${c}${open ? 1 : 0}`];
     const side = (path, name) => (path === 's' ? `the shadow of ${name}` : name);

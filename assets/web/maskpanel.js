@@ -1,6 +1,6 @@
 // The panel of the mask: the heatmap with its switches, its pointer and its keys, and the sentence about a cell.
 
-import { choice, h, press, put, setText } from './dom.js';
+import { choice, h, pointOn, press, put, setText, whole } from './dom.js';
 import { Mask } from './mask.js';
 import { GLOSSARY, symbol } from './symbols.js';
 
@@ -13,12 +13,24 @@ const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowD
 const LONGEST_BLOCK = 512; // see MAX_MASK_BLOCK in visual/payload.py
 
 export class MaskPanel {
+  static id = 'mask';
+
+  static title = 'Mask';
+
+  static state = { order: 'state', reach: 0 };
+
+  /** Reach 0 is what is visible directly. */
+  static settle(state, lane) {
+    state.order = state.order === 'position' ? 'position' : 'state';
+    state.reach = whole(state.reach, 0, lane.head.layers);
+  }
+
   constructor(viewer) {
     this.viewer = viewer;
     this.canvas = h('canvas', {
       class: 'dv-mask', tabindex: 0, role: 'application', 'aria-label': 'attention mask', 'aria-roledescription': 'heatmap',
     });
-    this.mask = new Mask(this.canvas);
+    this.mask = new Mask();
     this.message = h('p', { class: 'dv-maskmessage', hidden: true });
     this.zoomButtons = h('span', { class: 'dv-seg dv-zoom', role: 'group', 'aria-label': 'zoom of the mask' },
       h('button', { type: 'button', 'aria-label': 'zoom out', onclick: () => this.zoom(-1) }, '−'),
@@ -44,10 +56,7 @@ export class MaskPanel {
 
   listen() {
     const { canvas, mask, viewer } = this;
-    const point = (event) => {
-      const box = canvas.getBoundingClientRect();
-      return mask.at(event.clientX - box.left, event.clientY - box.top);
-    };
+    const point = (event) => mask.at(...pointOn(canvas, event));
     let drag = null;
     canvas.addEventListener('pointerdown', (event) => {
       drag = { x: event.clientX, y: event.clientY, moved: false };
@@ -84,9 +93,9 @@ export class MaskPanel {
   }
 
   /** A key pressed on the heatmap; true if it meant something here. */
-  key(key) {
+  key({ key, target }) {
     const { viewer, mask } = this;
-    if (!viewer.lane.at(viewer.state.step).mask) return false;
+    if (target !== this.canvas || !viewer.lane.at(viewer.state.step).mask) return false;
     if (Object.hasOwn(MOVES, key)) {
       mask.move(...MOVES[key], viewer.state.position);
       this.redraw();
@@ -103,18 +112,18 @@ export class MaskPanel {
     if (mask.zoomBy(direction, cell || (place != null ? [mask.size + place, place] : null))) this.redraw();
   }
 
-  forget() {
+  load() {
     Object.assign(this.mask, { lane: null, cell: null, zoom: 1, origin: [0, 0] });
   }
 
   prepare() {
-    const { head } = this.viewer.lane;
+    const { head, about } = this.viewer.lane;
     this.width = this.area.clientWidth;
-    this.box.classList.toggle('dv-noshadow', !head.shadow);
-    this.zoomButtons.hidden = head.block < 20 || !head.shadow;
-    this.order.hidden = this.depth.hidden = !head.shadow;
+    this.box.classList.toggle('dv-noshadow', !about.shadow);
+    this.zoomButtons.hidden = head.block < 20 || !about.shadow;
+    this.order.hidden = this.depth.hidden = !about.shadow;
     this.layers.max = head.layers;
-    this.six.hidden = !head.states.includes('C');
+    this.six.hidden = !about.states.includes('C');
   }
 
   redraw() {
@@ -125,14 +134,34 @@ export class MaskPanel {
 
   paint() {
     const { viewer, mask } = this;
-    const { lane, state, theme } = viewer;
+    const { lane, state } = viewer;
     const frame = lane.at(state.step);
     if (frame.mask) {
       mask.show(lane, frame, lane.frames[frame.index - 1], state.order === 'state');
       const unpacking = state.reach && frame.reach && !lane.depth(frame);
       if (unpacking) frame.depth.then(() => viewer.lane?.at(viewer.state.step) === frame && this.redraw());
     } else mask.frame = frame;
-    mask.draw({ width: this.width, block: Math.min(lane.head.block, lane.length), selected: state.position, layers: state.reach, theme });
+    this.on(this.canvas);
+  }
+
+  on(canvas) {
+    const { lane, state, theme } = this.viewer;
+    this.mask.draw(canvas, { width: this.width, block: Math.min(lane.head.block, lane.length), selected: state.position, layers: state.reach, theme });
+  }
+
+  svg(canvas) {
+    const { lane, state } = this.viewer;
+    const frame = lane.at(state.step);
+    if (!frame.mask) throw new Error(whyNone(lane, frame));
+    this.on(canvas);
+  }
+
+  text() {
+    const { lane, state } = this.viewer;
+    const frame = lane.at(state.step);
+    if (!frame.mask) return whyNone(lane, frame);
+    const seen = state.reach ? `what reaches it through ${state.reach} layers` : 'what it sees';
+    return `The attention mask of step ${frame.index}, positions ${frame.block[0]} to ${frame.block[1] - 1}, x before s: for every query, ${seen}. ${this.note.textContent}`;
   }
 
   draw() {
@@ -153,7 +182,7 @@ export class MaskPanel {
   }
 
   drawLayers(frame, reach) {
-    const dirty = frame.contaminated ? frame.contaminated.filter((depth) => depth > 0 && depth <= reach).length : 0;
+    const dirty = Object.values(frame.contaminated || {}).filter((depth) => depth <= reach).length;
     this.layerRow.classList.toggle('dv-off', !reach);
     if (reach && +this.layers.value !== reach) this.layers.value = reach;
     setText(this.layerText, `${reach} layer${reach > 1 ? 's' : ''} · ${dirty ? `${dirty} contaminated ◂` : 'none contaminated'}`);
@@ -161,20 +190,20 @@ export class MaskPanel {
   }
 
   drawLegend(lane, deep) {
-    const key = `${deep}${lane.head.states}`;
+    const key = `${deep}${lane.about.states}`;
     if (this.legendFor === key) return;
     this.legendFor = key;
     const entry = (kind, name) => {
       const [path, ...rest] = name.split(' ');
       return h('span', {}, h('i', { class: `dv-key dv-key-${kind}` }), rest.length ? [symbol(path), ` ${rest.join(' ')}`] : name);
     };
-    put(this.legend, entry('U', 'x unmasked'), lane.head.states.includes('C') && entry('C', 'x candidate'), entry('M', 'x mask'),
+    put(this.legend, entry('U', 'x unmasked'), lane.about.states.includes('C') && entry('C', 'x candidate'), entry('M', 'x mask'),
       entry('S', 's mask'), deep ? entry('R', 'reached') : entry('B', 'blocked'));
   }
 }
 
 function whyNone(lane, frame) {
-  if (!lane.head.shadow) return lane.head.no_shadow;
+  if (!lane.about.shadow) return `${lane.about.title} uses no shadow block: in every pass each position sees the whole sequence, so there is no mask to draw.`;
   if (!frame.index) return 'No forward pass has run yet; the first one will have a mask.';
   if (frame.block[1] - frame.block[0] > LONGEST_BLOCK) return 'The mask of a block this long is too large to draw.';
   return 'This pass had no shadow: it only commits what is left, with everything in view.';

@@ -1,6 +1,7 @@
 // Starts a self-contained replay: opens the payload of its page, and keeps step and selection in the address, so that a
 // link can point at a moment.
 
+import { unpack } from './unpack.js';
 import { createViewer } from './viewer.js';
 
 const theme = document.getElementById('theme');
@@ -10,15 +11,8 @@ function paint(dark) {
   theme.textContent = dark ? 'Light' : 'Dark';
 }
 
-function readAddress() {
-  const state = {};
-  for (const [key, value] of new URLSearchParams(location.hash.slice(1))) {
-    if (['step', 'position', 'lane', 'reach'].includes(key) && /^\d{1,6}$/.test(value)) state[key] = +value;
-    if (key === 'order' || key === 'map') state[key] = value;
-    if (key === 'hideLater') state[key] = value === 'true';
-  }
-  return state;
-}
+/** The viewer takes what it knows of it, and makes it fit. */
+const readAddress = () => Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 
 let written = '';
 
@@ -31,7 +25,9 @@ function writeAddress(state) {
 
 paint(matchMedia('(prefers-color-scheme: dark)').matches);
 theme.addEventListener('click', () => paint(!document.body.classList.contains('dark')));
-const viewer = createViewer(document.getElementById('viewer'), { onChange: writeAddress }, { state: readAddress() });
+const root = document.getElementById('viewer');
+const viewer = createViewer(root, { onChange: writeAddress }, { state: { ...JSON.parse(root.dataset.state), ...readAddress() } });
+viewer.setTitle(root.dataset.title);
 window.viewer = viewer;
-viewer.load(JSON.parse(document.getElementById('data').textContent)).then(() => document.body.setAttribute('data-ready', ''));
+unpack(document.getElementById('data').textContent).then((data) => viewer.load(data)).then(() => document.body.setAttribute('data-ready', ''));
 addEventListener('hashchange', () => location.hash !== written && viewer.setState(readAddress()));

@@ -1,10 +1,12 @@
-// The score: position × step, which is also the scrubber, with lanes for confidence, weight and pull on the same rows.
+// The score: position × step, which is also the scrubber, with lanes for confidence and the trace's own columns on the same rows.
 // What does not depend on the current step is drawn once on two layers (past and to come) and copied from there.
 
 import { segment, sized, twoShort } from './dom.js';
-import { LETTER, NO_WEIGHT } from './unpack.js';
+import { GLOSSARY } from './symbols.js';
+import { LETTER, Lane } from './unpack.js';
 
 const TOP = 28;
+const SIDES_AT_MOST = 3;
 const FADED = [0.34, 0.34, 0.52];
 
 /** Columns are made in advance, so that a live run does not move them at every step. */
@@ -27,28 +29,27 @@ export function columns(width, steps, first) {
 }
 
 export class Score {
-  constructor(canvas) {
-    this.canvas = canvas;
+  constructor() {
     this.past = document.createElement('canvas');
     this.future = document.createElement('canvas');
   }
 
-  /** Lays out and draws the layers. `weights` draws w instead of the states. */
-  prepare(lane, { width, narrow, tall, theme, weights, steps }) {
+  /** Lays out and draws the layers. `weights` draws the mapped column instead of the states. */
+  prepare(lane, { width, narrow, tall, theme, weights, steps, roomy = false }) {
     const length = lane.length;
     const big = length > 40;
     const available = big ? (narrow ? 256 : tall) : 368;
-    const row = big ? Math.max(1, available / length) : Math.min(24, Math.max(8, Math.floor(available / length)));
+    const row = big ? Math.max(1, available / length) : Math.min(roomy ? 40 : 24, Math.max(8, Math.floor(available / length)));
     const label = big ? 30 : narrow ? 90 : 96;
-    const hasWeights = !!lane.head.weights;
-    const sizes = narrow ? [40, 0, hasWeights ? 54 : 0] : [56, hasWeights ? 48 : 0, hasWeights ? 72 : 0];
+    const sides = lane.sides.filter((column) => !narrow || column.mirror).slice(0, SIDES_AT_MOST);
+    const sizes = [narrow ? 40 : 56, ...sides.map((column) => (narrow ? 54 : column.mirror ? 72 : 48))];
     const gap = narrow ? 7 : 9;
-    const lanes = sizes.reduce((sum, size) => sum + (size ? size + gap : 0), 0);
+    const lanes = sizes.reduce((sum, size) => sum + size + gap, 0);
     const area = Math.max(40, width - label - lanes - 2);
-    Object.assign(this, { lane, width, narrow, theme, weights, big, row, label, sizes, gap, steps, area, height: TOP + row * length + 4 });
+    Object.assign(this, { lane, width, narrow, theme, weights, big, roomy, row, label, sides, sizes, gap, steps, area, height: TOP + row * length + 4 });
     this.columns = columns(area, steps, big ? 1 : 0.5);
-    this.layer(this.past, false);
-    this.layer(this.future, true);
+    this.layer(sized(this.past, area, this.height), false);
+    this.layer(sized(this.future, area, this.height), true);
     this.events = [];
     if (row >= 10 && this.columns.each >= 10) {
       lane.frames.forEach((frame, k) => frame.marks.forEach((bits, i) => k && bits & 127 && this.events.push([k, i, bits])));
@@ -59,9 +60,8 @@ export class Score {
     return this.big ? Math.round(TOP + i * this.row) : TOP + i * this.row;
   }
 
-  layer(canvas, faded) {
-    const { lane, theme, row, columns: cols, big } = this;
-    const g = sized(canvas, this.area, this.height);
+  layer(g, faded) {
+    const { lane, theme, row, big } = this;
     g.textBaseline = 'middle';
     for (let i = 0; i < lane.length; i++) {
       const y = this.y(i);
@@ -156,7 +156,7 @@ export class Score {
     while (first > 0 && lane.frames[first - 1].tokens[i] === lane.frames[k].tokens[i]) first--;
     g.globalAlpha = 1;
     g.fillStyle = colour;
-    g.font = `${row < 15 ? 10 : 11}px ${theme.sans}`;
+    g.font = this.roomy ? `600 14px ${theme.mono}` : `${row < 15 ? 10 : 11}px ${theme.sans}`;
     g.save();
     g.beginPath();
     g.rect(a, y, b - a - 2, row);
@@ -170,7 +170,7 @@ export class Score {
     const { lane, theme, columns: cols, row } = this;
     const pad = row >= 10 ? 2 : 0;
     lane.frames.forEach((frame, k) => {
-      const w = weightAt(frame, i);
+      const w = lane.share(frame, lane.mapped, i);
       if (w == null) return;
       g.fillStyle = theme.ink;
       g.globalAlpha = (0.1 + 0.8 * w) * (faded ? 0.35 : 1);
@@ -181,24 +181,24 @@ export class Score {
         g.fillStyle = w > 0.55 && !faded ? theme.panel : theme.ink;
         g.font = `10px ${theme.sans}`;
         g.textAlign = 'center';
-        g.fillText(twoShort(w), cols.x(k) + cols.width(k) / 2, y + row / 2 + 0.5);
+        g.fillText(written(Lane.value(frame, lane.mapped.name, i)), cols.x(k) + cols.width(k) / 2, y + row / 2 + 0.5);
         g.textAlign = 'left';
       }
     });
     g.globalAlpha = 1;
   }
 
-  draw(step, selected, hideLater) {
+  draw(canvas, step, selected, hideLater) {
     const { lane, width, height, theme, row, label, columns: cols, big, area } = this;
-    const g = sized(this.canvas, width, height);
+    const g = sized(canvas, width, height);
     const frame = lane.at(step);
     const now = Math.min(step, this.steps);
     g.textBaseline = 'middle';
     g.fillStyle = theme.sunk;
     g.fillRect(0, big ? this.y(selected) - 1 : this.y(selected), width, Math.max(row, 4));
     const split = Math.min(area, cols.x(now + 1));
-    this.copy(g, this.past, 0, split);
-    if (!hideLater) this.copy(g, this.future, split, area);
+    this.copy(g, false, 0, split);
+    if (!hideLater) this.copy(g, true, split, area);
     this.axis(g, now, hideLater);
     this.rows(g, frame, selected);
     if (!this.weights) for (const [k, i, bits] of this.events) if (!hideLater || k <= now) this.event(g, k, i, bits, k > now);
@@ -210,8 +210,19 @@ export class Score {
     this.lanes(g, frame);
   }
 
-  copy(g, layer, from, to) {
+  copy(g, faded, from, to) {
     if (to <= from) return;
+    const layer = faded ? this.future : this.past;
+    if (g.vector) {
+      g.save();
+      g.translate(this.label, 0);
+      g.beginPath();
+      g.rect(from, 0, to - from, this.height);
+      g.clip();
+      this.layer(g, faded);
+      g.restore();
+      return;
+    }
     const ratio = layer.width / this.area;
     g.drawImage(layer, from * ratio, 0, (to - from) * ratio, layer.height, this.label + from, 0, to - from, this.height);
   }
@@ -250,7 +261,7 @@ export class Score {
       g.font = `10px ${theme.sans}`;
       g.fillStyle = theme.ink3;
       g.textAlign = 'right';
-      g.fillText(i, 16, middle + 0.5);
+      g.fillText(lane.positions?.[i] ?? i, 16, middle + 0.5);
       g.textAlign = 'left';
       g.font = `${i === selected ? '600 ' : ''}${row < 14 || narrow ? 11 : 12}px ${theme.mono}`;
       g.fillStyle = lane.fixed[i] ? theme.ink2 : decided ? theme.ink : theme.ink3;
@@ -343,13 +354,16 @@ export class Score {
       else g.fillRect(x, TOP + i * row + (row - thick) / 2, w, Math.max(1, thick));
     };
     this.confidence(g, frame, next(sizes[0], this.narrow ? 'c' : 'confidence'), sizes[0], depth, bar, thick);
-    if (sizes[1]) this.weight(g, frame, next(sizes[1], 'weight w'), sizes[1]);
-    if (sizes[2]) this.pull(g, frame, next(sizes[2], ''), sizes[2], depth, bar);
+    this.sides.forEach((column, k) => {
+      const size = sizes[k + 1];
+      if (column.mirror) this.pull(g, frame, column, next(size, ''), size, depth, bar);
+      else this.dots(g, frame, column, next(size, column.symbol || column.name), size);
+    });
   }
 
   confidence(g, frame, x, size, depth, bar, thick) {
     const { theme, lane } = this;
-    for (const threshold of lane.head.thresholds) {
+    for (const threshold of lane.about.thresholds) {
       const at = Math.round(x + threshold.at * size) + 0.5;
       g.strokeStyle = theme.ink3;
       g.lineWidth = 1;
@@ -362,12 +376,12 @@ export class Score {
       g.font = `10px ${theme.sans}`;
       g.textAlign = 'center';
       g.fillStyle = theme.ink2;
-      g.fillText(threshold.name.replace('_', ''), at, TOP - 7);
+      g.fillText(threshold.symbol.replace('_', ''), at, TOP - 7);
     }
     for (const i of lane.free) {
       if (!frame.confidence[i]) continue;
       const state = frame.states[i];
-      const w = (frame.confidence[i] / 1000) * size;
+      const w = frame.confidence[i] * size;
       g.fillStyle = theme[LETTER[state]];
       g.globalAlpha = state ? 1 : 0.5;
       bar(i, x, w);
@@ -375,11 +389,13 @@ export class Score {
     }
   }
 
-  weight(g, frame, x, size) {
+  /** A column as a dot per row, between the ends of its range. */
+  dots(g, frame, column, x, size) {
     const { theme, lane, row } = this;
-    if (!frame.weights) return;
+    const [low, high] = column.range || [0, 1];
+    const zero = x + 3 + Math.max(0, Math.min(1, -low / (high - low))) * (size - 6);
     for (const i of lane.free) {
-      const w = weightAt(frame, i);
+      const w = lane.share(frame, column, i);
       if (w == null) continue;
       const middle = TOP + i * row + row / 2;
       const at = x + 3 + w * (size - 6);
@@ -399,7 +415,7 @@ export class Score {
       segment(g, x + 3, middle, x + size - 3, middle);
       g.lineWidth = 2;
       g.strokeStyle = theme.ink;
-      segment(g, x + 3, middle, at, middle);
+      segment(g, zero, middle, at, middle);
       g.fillStyle = theme.ink;
       g.beginPath();
       g.arc(at, middle, 3.4, 0, 7);
@@ -408,36 +424,37 @@ export class Score {
         g.font = `9.5px ${theme.sans}`;
         g.fillStyle = theme.ink2;
         g.textAlign = w > 0.5 ? 'left' : 'right';
-        g.fillText(twoShort(w), w > 0.5 ? x + 3 : x + size - 3, middle - 6.2);
+        g.fillText(written(Lane.value(frame, column.name, i)), w > 0.5 ? x + 3 : x + size - 3, middle - 6.2);
       }
     }
   }
 
-  pull(g, frame, x, size, depth, bar) {
+  /** Two columns on the two sides of one axis, with the promotions and demotions that made them. */
+  pull(g, frame, column, x, size, depth, bar) {
     const { theme, lane, row } = this;
+    const other = lane.about.columns.find((each) => each.name === column.mirror);
     const middle = x + size / 2;
     g.font = `11px ${theme.sans}`;
     g.textAlign = 'center';
     g.fillStyle = theme['demoted-t'];
-    g.fillText('D', middle - size * 0.32, 9.5);
+    g.fillText(other.symbol || other.name, middle - size * 0.32, 9.5);
     g.fillStyle = theme['promoted-t'];
-    g.fillText('P', middle + size * 0.32, 9.5);
+    g.fillText(column.symbol || column.name, middle + size * 0.32, 9.5);
     g.fillStyle = theme.ink2;
     g.fillText('pull', middle, 9.5);
-    if (frame.weights) {
-      const scale = (size / 2 - 5) / 255;
-      const [start] = frame.block;
+    if (frame.columns[column.name]) {
+      const largest = Math.max(1, ...frame.columns[column.name], ...(frame.columns[other.name] || []));
+      const scale = (size / 2 - 5) / largest;
       for (const i of lane.free) {
-        if (weightAt(frame, i) == null) continue;
-        const d = frame.weights.D[i - start] * scale;
+        const d = scale * Lane.value(frame, other.name, i);
         g.fillStyle = theme.demoted;
         if (d) bar(i, middle - d, d);
         g.fillStyle = theme.promoted;
-        const p = frame.weights.P[i - start] * scale;
+        const p = scale * Lane.value(frame, column.name, i);
         if (p) bar(i, middle, p);
       }
       if (row >= 8) {
-        for (const [positions, colour, direction] of [[frame.promoted, theme.promoted, -1], [frame.demoted, theme.demoted, 1]]) {
+        for (const [positions, colour, direction] of [[frame.events.promoted || [], theme.promoted, -1], [frame.events.demoted || [], theme.demoted, 1]]) {
           g.fillStyle = colour;
           for (const i of positions) {
             triangle(g, middle, TOP + i * row + row / 2, 5, 4.5, direction);
@@ -451,17 +468,20 @@ export class Score {
     segment(g, middle, TOP, middle, TOP + depth);
   }
 
-  /** The symbols that a heading at this point stands for; none elsewhere. */
-  symbolsAt(x, y) {
-    if (y > TOP) return [];
+  /** The column that a heading at this point stands for; none elsewhere. */
+  headingAt(x, y) {
+    if (y > TOP) return null;
     let left = this.label + this.area;
     for (const [k, size] of this.sizes.entries()) {
-      if (!size) continue;
       left += this.gap;
-      if (x >= left && x <= left + size) return [['c', 'τ_c', 'τ_u'], ['w'], x < left + size / 2 ? ['D', 'λ'] : ['P', 'λ']][k];
+      if (x >= left && x <= left + size) {
+        if (!k) return { symbol: 'c', help: GLOSSARY.c };
+        const column = this.sides[k - 1];
+        return column.mirror && x < left + size / 2 ? this.lane.about.columns.find((each) => each.name === column.mirror) : column;
+      }
       left += size;
     }
-    return [];
+    return null;
   }
 
   /** What is under a point of the canvas: the step of its column, the position of its row; null where there is none. */
@@ -475,12 +495,8 @@ export class Score {
   }
 }
 
-export function weightAt(frame, i) {
-  const weights = frame.weights;
-  if (!weights || i < frame.block[0] || i >= frame.block[1]) return null;
-  const w = weights.w[i - frame.block[0]];
-  return w === NO_WEIGHT ? null : w / 1000;
-}
+/** A number in few characters: .52, 1.0, 3.4, -.21 */
+const written = (value) => (Math.abs(value) > 1 ? value.toFixed(1) : `${value < 0 ? '-' : ''}${twoShort(Math.abs(value))}`);
 
 function triangle(g, x, y, half, height, direction) {
   g.beginPath();
@@ -560,7 +576,7 @@ export class LaneMap {
     g.strokeStyle = theme.panel;
     g.lineWidth = 1.5;
     lane.frames.forEach((frame, k) => {
-      for (const i of frame.demoted || []) {
+      for (const i of frame.events.demoted || []) {
         triangle(g, cols.x(k) + half, (i + 0.5) * row, half, half * 0.9, 1);
         g.stroke();
         g.fill();

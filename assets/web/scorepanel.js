@@ -1,28 +1,42 @@
-// The panel of the score: the scrubber, its switches, and the sentence about the weights.
+// The panel of the score: the scrubber, its switches, and a sentence about the numbers beside it.
 
-import { choice, h, press, put, setText, two } from './dom.js';
-import { Score, weightAt } from './score.js';
-import { GLOSSARY, formula } from './symbols.js';
+import { choice, h, pointOn, press, put, setText, two } from './dom.js';
+import { Score } from './score.js';
+import { rich, symbol } from './symbols.js';
+import { Lane } from './unpack.js';
 
 const HELP = 'Drag, or use ← → Home End; n and p jump to the next and the previous revocation; ↑ ↓ select a token.';
 
 export class ScorePanel {
+  static id = 'score';
+
+  static title = 'Score';
+
+  static brief = true;
+
+  static state = { map: 'states', hideLater: false };
+
+  static settle(state, lane) {
+    state.map = state.map === 'weights' && lane.mapped ? 'weights' : 'states';
+    state.hideLater = state.hideLater === true || state.hideLater === 'true';
+  }
+
   constructor(viewer) {
     this.viewer = viewer;
     this.canvas = h('canvas', {
       class: 'dv-score', tabindex: 0, role: 'slider', 'aria-label': 'step', 'aria-orientation': 'horizontal', 'aria-valuemin': 0,
     });
-    this.score = new Score(this.canvas);
+    this.score = new Score();
     this.area = h('div', { class: 'dv-scorebox' }, this.canvas);
     this.note = h('div', { class: 'dv-note dv-wnote' });
-    this.rule = formula('w = (P + p₀) / (P + D + p₀)');
-    this.numbers = { at: h('b', {}), above: h('b', { class: 'dv-good' }), below: h('b', { class: 'dv-good' }), D: h('b', { class: 'dv-warn' }), w: h('b', {}) };
-    this.map = choice('what the score shows', [['states', 'states'], ['weights', 'weights', GLOSSARY.w]], (map) => viewer.set({ map }));
+    this.map = choice('what the score shows', [['states', 'states'], ['weights', 'weights']], (map) => viewer.set({ map }));
     this.later = h('input', {
       type: 'checkbox', class: 'dv-check', 'aria-label': 'hide what comes later', onchange: () => viewer.set({ hideLater: this.later.checked }),
     });
+    this.title = h('h2', {});
+    this.sub = h('span', { class: 'dv-sub', title: HELP });
     this.box = h('section', { class: 'dv-panel dv-p-score', 'aria-label': 'score' },
-      h('div', { class: 'dv-ph' }, h('h2', {}, 'Score'), h('span', { class: 'dv-sub', title: HELP }, 'drag to scrub'),
+      h('div', { class: 'dv-ph' }, this.title, this.sub,
         h('div', { class: 'dv-legend' },
           h('span', {}, h('i', { class: 'dv-never' }), 'never decided'), h('span', {}, h('i', { class: 'dv-again' }), 'masked again')),
         this.map, h('label', { class: 'dv-later', title: 'hide what comes later' }, this.later, h('span', {}, 'hide later'))),
@@ -33,29 +47,58 @@ export class ScorePanel {
     });
     this.canvas.addEventListener('pointermove', (event) => {
       if (event.buttons) this.scrub(event, false);
-      else this.canvas.title = this.score.symbolsAt(event.offsetX, event.offsetY).map((name) => `${name}: ${GLOSSARY[name]}`).join('\n');
+      else {
+        const heading = this.score.headingAt(...pointOn(this.canvas, event));
+        this.canvas.title = heading ? `${heading.symbol || heading.name}: ${heading.help}` : '';
+      }
     });
   }
 
   /** Pressing a row also selects it; dragging on only scrubs. */
   scrub(event, select) {
     const { viewer } = this;
-    const box = this.canvas.getBoundingClientRect();
-    const { step, position } = this.score.hit(event.clientX - box.left, event.clientY - box.top);
-    viewer.set({ ...(step != null && { step: Math.min(step, viewer.last) }), ...(select && position != null && { position }) });
+    const { step, position } = this.score.hit(...pointOn(this.canvas, event));
+    const chosen = viewer.short && position != null ? viewer.lane.free[position] : position;
+    viewer.set({ ...(step != null && { step: Math.min(step, viewer.last) }), ...(select && chosen != null && { position: chosen }) });
   }
 
-  prepare(steps) {
-    const { lane, theme, state } = this.viewer;
+  /** Ten steps at once, while the score has the focus. */
+  key({ key, target }) {
+    const by = { PageUp: -10, PageDown: 10 }[key];
+    if (!by || target !== this.canvas) return false;
+    this.viewer.setStep(this.viewer.state.step + by);
+    return true;
+  }
+
+  prepare() {
+    const { theme, state, steps, short } = this.viewer;
+    const lane = short ? this.viewer.lane.freeOnly : this.viewer.lane;
     const width = this.area.clientWidth;
-    this.score.prepare(lane, { width, narrow: width < 420, tall: 358, theme, weights: state.map === 'weights', steps });
-    this.map.hidden = !lane.head.weights;
+    setText(this.title, short ? 'The passes' : 'Score');
+    setText(this.sub, short ? 'one look of the model at the sentence each; click or drag' : 'drag to scrub');
+    this.score.prepare(lane, { width, narrow: width < 420, tall: 358, theme, weights: state.map === 'weights' && !!lane.mapped, steps, roomy: short });
+    this.map.hidden = !lane.mapped;
+    const { name, symbol: sign, help } = lane.mapped || { name: '' };
+    setText(this.map.lastChild, sign || name);
+    this.map.lastChild.title = help || '';
     press(this.map, state.map);
   }
 
   paint() {
     const { state } = this.viewer;
-    this.score.draw(state.step, state.position, state.hideLater);
+    if (!this.viewer.short && this.score.weights !== (state.map === 'weights')) this.prepare();
+    this.svg(this.canvas);
+  }
+
+  svg(canvas) {
+    const { state, short, lane } = this.viewer;
+    this.score.draw(canvas, state.step, short ? lane.free.indexOf(state.position) : state.position, short || state.hideLater);
+  }
+
+  text() {
+    const { lane, last, state } = this.viewer;
+    const shown = state.map === 'weights' ? 'Weights' : 'States';
+    return `${shown} of ${lane.length} positions over ${state.hideLater ? state.step : last} steps of ${lane.head.name}. ${lane.at(state.step).say}`;
   }
 
   draw() {
@@ -68,35 +111,20 @@ export class ScorePanel {
     this.drawNote(lane, frame, state.position);
   }
 
-  /** w of the selected row, written out with its own numbers; otherwise the step's sentence about the weights. */
+  /** The first of the numbers beside the score, for the selected row and written out where its formula is known, and what
+   *  the step says of it. */
   drawNote(lane, frame, position) {
-    const { head } = lane;
-    const words = head.weights;
-    const numbers = frame.life[position]?.w;
-    if (words && words.fixed == null && numbers && weightAt(frame, position) != null) {
-      this.formula(position, numbers, words, frame.note);
-      return;
-    }
-    const text = words ? `. ${words.notes[frame.note] || ''}` : head.shadow
-      ? `${head.title} makes one prediction per position and mixes nothing: there are no weights.` : head.no_shadow;
-    if (this.noted === text) return;
-    this.noted = text;
-    put(this.note, words && this.rule, text);
-  }
-
-  formula(position, [P, D, w], words, note) {
-    const key = `${position}/${P}/${D}/${w}/${note}`;
+    const [column] = lane.sides;
+    const value = column ? Lane.value(frame, column.name, position) : null;
+    const said = !column ? `${lane.about.title} records no number beside the confidence.`
+      : !frame.index ? 'No forward pass has run yet.' : frame.notes[column.name] || `${column.help.slice(0, 1).toUpperCase()}${column.help.slice(1)}.`;
+    const key = `${position}/${frame.index}/${value}/${said}`;
     if (this.noted === key) return;
     this.noted = key;
-    const { at, above, below, D: pulls, w: weight } = this.numbers;
-    const prior = two(words.p0);
-    setText(at, ` at ${position} `);
-    setText(above, two(P));
-    setText(below, two(P));
-    setText(pulls, two(D));
-    setText(weight, two(w));
-    const [, ...rule] = this.rule;
-    put(this.note, this.rule[0], at, rule, ' = (', above, ` + ${prior}) / (`, below, ' + ', pulls, ` + ${prior}) = `, weight,
-      `. ${note === 'mixed' ? words.kernel : words.notes[note]}`);
+    if (value === null) return put(this.note, rich(said));
+    const parts = column.formula.split(/\{([^}]*)\}/u).map((part, k) => (k % 2 ? h('b', { title: part }, two(Lane.value(frame, part, position))) : part));
+    const more = lane.about.columns.find((each) => each.mirror && Lane.value(frame, each.name, position) != null && value !== 1);
+    put(this.note, symbol(column.symbol || column.name), h('b', {}, ` at ${position} `), column.formula && [' = ', parts], ' = ', h('b', {}, two(value)), '. ', rich(said),
+      more && [' ', more.help]);
   }
 }

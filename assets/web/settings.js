@@ -1,25 +1,24 @@
-// The settings panel: one control per setting, built from what the decoders themselves say is allowed.
-// τ_c and τ_u are a linked pair: moving one past the other takes it along.
+// The settings panel: one control per setting, built from what the decoders themselves say is allowed. It shows what will
+// be used and sends what it shows. Only of a checkpoint that has not been loaded the defaults are unknown: then what was
+// chosen here is sent, and the rest shown once the server has told it (`learn`).
+// A setting that may not exceed another is linked to it: moving one past the other takes it along.
 
 import { h, put, setText } from './dom.js';
 import { symbol } from './symbols.js';
 
-const PAIRS = [['tau_c', 'tau_u']]; // [lower, upper]
-
 export function createSettings(config) {
   let decoder = config.decoders[0];
-  let values = {}; // name → value, only what differs from the default
+  let values = {}; // name → value, what was chosen
   let listener = () => {};
   const modelPicker = h('select', { 'aria-label': 'Model' }, config.models.map((name) => h('option', { value: name, title: config.cards[name].about }, name)));
   const about = h('small', { class: 'dw-modelcard' });
   const decoderPicker = h('select', { 'aria-label': 'Decoder' }, config.decoders.map((each) => h('option', { value: each.name }, each.title)));
   const fields = h('div', { class: 'dw-fields' });
-  const presets = h('div', { class: 'dw-presets' }, 'Preset ', Object.entries(config.presets).map(([name, preset]) =>
-    h('button', { class: 'dv-chip', type: 'button', title: Object.entries(preset).map(([k, v]) => `${k} = ${v}`).join(', '), onclick: () => { values = { ...values, ...preset }; build(); } }, name)));
+  const presets = h('div', { class: 'dw-presets' });
   const element = h('div', { class: 'dw-form' },
     h('div', { class: 'dw-pickers' }, h('label', {}, 'Model ', modelPicker), about, h('label', {}, 'Decoder ', decoderPicker), presets), fields);
 
-  modelPicker.addEventListener('change', () => { tellModel(); listener(); });
+  modelPicker.addEventListener('change', () => { tellModel(); build(); });
   const tellModel = () => setText(about, config.cards[modelPicker.value]?.about || '');
   decoderPicker.addEventListener('change', () => choose(decoderPicker.value));
 
@@ -31,13 +30,19 @@ export function createSettings(config) {
     build();
   }
 
-  const current = (name) => values[name] ?? decoder.settings.find((each) => each.name === name)?.default;
+  const of = (name) => decoder.settings.find((each) => each.name === name);
+  const current = (name) => (Object.hasOwn(values, name) ? values[name] : usual(modelPicker.value, decoder.name, name));
+
+  /** What a decoder uses on a model where nothing else is asked for. */
+  function usual(model, decoderName, name) {
+    const known = config.defaults[model]?.[decoderName];
+    return known ? known[name] : config.decoders.find((each) => each.name === decoderName)?.settings.find((each) => each.name === name)?.default;
+  }
 
   function change(name, value) {
-    const each = decoder.settings.find((setting) => setting.name === name);
-    if (value === '' || value === null || value === each.default) delete values[name];
+    if (value === null && !of(name).optional) delete values[name];
     else values[name] = value;
-    for (const [low, high] of PAIRS) {
+    for (const { name: low, below: high } of decoder.settings) {
       if (name === low && current(high) < value) values[high] = value;
       if (name === high && current(low) > value) values[low] = value;
     }
@@ -48,7 +53,9 @@ export function createSettings(config) {
   let refreshers = [];
   function build() {
     refreshers = [];
-    presets.hidden = !decoder.settings.some((each) => each.name === 'tau_c');
+    presets.hidden = !Object.keys(decoder.presets).length;
+    put(presets, 'Preset ', Object.entries(decoder.presets).map(([name, preset]) =>
+      h('button', { class: 'dv-chip', type: 'button', title: Object.entries(preset).map(([k, v]) => `${k} = ${v}`).join(', '), onclick: () => { values = { ...values, ...preset }; build(); } }, name)));
     put(fields, decoder.settings.map(field));
     listener();
   }
@@ -59,7 +66,7 @@ export function createSettings(config) {
     const help = h('small', { id: `${id}-help` }, each.help);
     let controls;
     if (each.choices.length) {
-      const numbers = each.kind === 'float' ? ['0', '0.5', '1'] : [];
+      const numbers = each.kind === 'float' ? [...new Set(['0', '0.5', '1', String(current(each.name))])].filter((option) => !each.choices.includes(option)) : [];
       const select = h('select', { id, 'aria-label': label, 'aria-describedby': `${id}-help`, onchange: () => change(each.name, numbers.includes(select.value) ? Number(select.value) : select.value) },
         [...each.choices, ...numbers].map((option) => h('option', { value: option }, option)));
       refreshers.push(() => { select.value = String(current(each.name)); });
@@ -68,11 +75,11 @@ export function createSettings(config) {
       const whole = each.kind === 'int';
       const step = whole ? 1 : 0.01;
       const box = h('input', { id, 'aria-label': label, type: 'number', step: whole ? 1 : 'any', min: each.low, max: each.high, placeholder: each.optional ? 'auto' : null, 'aria-describedby': `${id}-help`, onchange: () => change(each.name, box.value === '' ? null : Number(box.value)) });
-      refreshers.push(() => { const value = current(each.name); box.value = value == null ? '' : String(whole ? value : Number(Number(value).toFixed(4))); });
+      refreshers.push(() => { const value = current(each.name); box.value = Number.isFinite(value) ? String(whole ? value : Number(value.toFixed(4))) : ''; });
       controls = [box];
       if (!whole && each.low === 0 && each.high === 1) {
         const range = h('input', { type: 'range', min: 0, max: 1, step, 'aria-label': `${label} slider`, oninput: () => change(each.name, Number(range.value)) });
-        refreshers.push(() => { range.value = String(current(each.name)); });
+        refreshers.push(() => { range.value = String(Number(current(each.name)) || 0); });
         controls.unshift(range);
       }
     }
@@ -87,31 +94,47 @@ export function createSettings(config) {
     element,
     model: () => modelPicker.value,
     decoder: () => decoder.name,
-    values: () => ({ ...values }),
+    /** What a request must say: all that is shown, or what was chosen while the rest is unknown. */
+    values: () => (config.defaults[modelPicker.value] ? Object.fromEntries(decoder.settings.map(({ name }) => [name, current(name)])) : { ...values }),
+    /** Of a request's settings those that a link must hold: what is used anyway is left out. */
+    unusual: (model, name, chosen) => Object.fromEntries(Object.entries(chosen).filter(([key, value]) => !config.defaults[model] || value !== usual(model, name, key))),
+    /** The server tells what a model that was loaded meanwhile uses. */
+    learn(model, defaults) {
+      if (defaults) config.defaults[model] = defaults;
+      for (const refresh of refreshers) refresh();
+      listener();
+    },
     /** The settings of a decoder, or of all. */
     names: (only) => [...new Set(config.decoders.filter((each) => !only || each.name === only).flatMap((each) => each.settings.map((setting) => setting.name)))],
     onChange: (callback) => { listener = callback; },
+    useModel(name) {
+      if (modelPicker.value === name) return;
+      modelPicker.value = name;
+      tellModel();
+      build();
+    },
     set({ model, decoder: name, settings }) {
       if (model && config.models.includes(model)) modelPicker.value = model;
       tellModel();
       values = {};
       choose(name);
       for (const each of decoder.settings) {
-        const value = settings?.[each.name];
-        if (value == null) continue;
-        values[each.name] = each.kind !== 'str' && !each.choices.includes(value) && Number.isFinite(Number(value)) ? Number(value) : value;
+        let value = settings?.[each.name];
+        if (value === '' || value === null) value = each.optional ? null : undefined;
+        if (value === undefined) continue;
+        values[each.name] = value !== null && each.kind !== 'str' && !each.choices.includes(value) && Number.isFinite(Number(value)) ? Number(value) : value;
       }
       build();
     },
-    /** One line: DARD on embedded · τ_c 0.40 · … */
+    /** One line: DARD on embedded · τ_c 0.40 · …, the numbers of the decoder's own and whatever is unusual. */
     describe() {
       const parts = [h('b', {}, decoder.title), ' on ', h('b', {}, modelPicker.value)];
-      const always = new Set(['tau_c', 'tau_u', 'lambda_', 'p0', 'ordering', 'verify', 'threshold', 'threshold_back', 'n', 'steps', 'gamma']);
       for (const each of decoder.settings) {
-        if (!always.has(each.name) && !(each.name in values)) continue;
         const value = current(each.name);
-        if (value == null) continue;
-        parts.push(' · ', symbol(each.symbol || each.name, each.symbol || pretty(each.name)), ' ', h('b', {}, typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(each.name === 'lambda_' ? 3 : 2) : String(value)));
+        const unusual = value !== usual(modelPicker.value, decoder.name, each.name);
+        if (!unusual && (value == null || !each.own || each.choices.length)) continue;
+        const shown = value == null ? 'auto' : typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(3).replace(/0$/, '') : String(value);
+        parts.push(' · ', symbol(each.symbol || each.name, each.symbol || pretty(each.name)), ' ', h('b', {}, shown));
       }
       return parts;
     },

@@ -1,26 +1,22 @@
-// What the tabs with a prompt have in common: the prompt row, the gallery, the message box, the theme, files, and one
-// question to the server at a time; what is asked for meanwhile is done when that has stopped. Text from anywhere goes
-// in as text nodes.
-//
-// bridge.ask(request, onReply) queues work on the model and streams answers, ending with {kind: 'end'};
-// bridge.call(name, request) asks for something quick and resolves to the answer.
-// Both answer {kind: 'error', text} for bad input, and what is on screen stays.
+// What the tabs with a prompt have in common: the prompt row, the gallery, the message box, the theme, files, and the
+// client of a run. Text from anywhere goes in as text nodes. For `bridge` see bridge.js.
 
+import { Client } from './client.js';
 import { h, put, setText } from './dom.js';
-import { save } from './files.js';
 import { createPicture } from './picture.js';
-import { createThemeButton, isDark } from './theme.js';
+import { createProjectorButton } from './projector.js';
+import { createThemeButton } from './theme.js';
 
-export function createShell(root, bridge, config, { label, onDecode, onCase, onStop, onRest, tools = [], aside = [] }) {
-  let working = false;
-  let stopping = false; // what is going on shall end, and nothing shall follow from it
-  let next = null; // what shall be done then
-  let viewer = null;
+export function createShell(root, bridge, config, { label, onDecode, onAgain, onCase, onRest, unlinked = () => null, tools = [], aside = [] }) {
+  let onScreen = null; // the prompt of the run on screen
+  let leaving = 0; // when a notice goes away
 
   const prompt = h('input', { class: 'dw-prompt', 'aria-label': 'Prompt', spellcheck: 'false', autocomplete: 'off', maxlength: config.limits.prompt });
   const alertText = h('span', {});
   const alertBox = h('div', { class: 'dw-alert', role: 'alert', hidden: true }, alertText,
-    h('button', { class: 'dv-btn', type: 'button', onclick: () => say(null) }, 'Dismiss'));
+    h('button', { class: 'dv-btn dv-mini', type: 'button', onclick: () => say(null) }, 'Dismiss'));
+  const notice = h('p', { class: 'dw-notice', role: 'status', hidden: true });
+  const stale = h('p', { class: 'dw-stale', hidden: true });
   const chips = config.gallery.map((item) => h('button', { class: 'dv-chip', type: 'button', 'aria-pressed': 'false', title: item.look, onclick: () => onCase(item) }, item.name));
   const look = h('p', { class: 'dw-look', hidden: true });
   const about = h('div', { class: 'dw-about' });
@@ -28,62 +24,49 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, onS
   aboutPanel.button.hidden = true;
   const viewerBox = h('div', { class: 'dw-viewer' });
   const picture = createPicture(bridge, config, receive);
+  const client = new Client(root, bridge, { say, refuse, onRest });
 
   root.classList.add('dv', 'dw');
   put(root,
-    h('div', { class: 'dw-tools' }, h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'), picture.tools, tools, createThemeButton()),
+    h('div', { class: 'dw-tools' }, h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'), picture.tools, tools, createProjectorButton(), createThemeButton()),
     h('form', { class: 'dw-row', novalidate: true, onsubmit: (event) => { event.preventDefault(); onDecode(); } }, prompt, aside,
-      h('button', { class: 'dv-btn dv-primary', type: 'submit' }, label)),
+      h('button', { class: 'dv-btn dv-primary', type: 'submit' }, label),
+      h('button', { class: 'dv-btn dw-again', type: 'button', title: 'The run on screen anew: the same prompt and settings, before the first step, without branches', onclick: onAgain }, 'Start over')),
     h('div', { class: 'dw-row dw-meta' },
-      h('div', { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' }, h('span', { class: 'dw-try' }, 'Try'), chips), aboutPanel.button, aboutPanel.panel, alertBox),
-    look, h('div', { class: 'dw-stage' }, picture.box, viewerBox));
+      h('div', { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' }, h('span', { class: 'dw-try' }, 'Try'), chips), aboutPanel.button, aboutPanel.panel),
+    alertBox, notice, stale, look, h('div', { class: 'dw-stage' }, picture.box, viewerBox));
 
+  /** An error, which stays until it is dismissed or something else is asked for. */
   function say(message) {
     alertBox.hidden = !message;
     setText(alertText, message || '');
+    if (message) tell(null);
+  }
+
+  /** Good news, which goes away by itself. */
+  function tell(message) {
+    clearTimeout(leaving);
+    notice.hidden = !message;
+    setText(notice, message || '');
+    if (message) leaving = setTimeout(() => tell(null), 6000);
+  }
+
+  /** The prompt of what is on screen now; a prompt that was refused is not mistaken for it. */
+  function shows(text) {
+    onScreen = text;
+    stale.hidden = true;
+  }
+
+  /** What was asked for is not to be had, and what is on screen stays. */
+  function refuse(sentence) {
+    say(sentence);
+    stale.hidden = onScreen === null || onScreen === prompt.value;
+    put(stale, 'Below is still the run of ', h('bdi', { class: 'dv-word' }, onScreen ?? ''));
   }
 
   function receive(reply, onReply) {
-    if (reply?.kind === 'waiting') viewer?.setBusy(reply.text);
-    else if (!reply || reply.kind === 'error') say(reply ? reply.text : 'The server did not answer; try again.');
+    if (reply.kind === 'error') refuse(reply.text);
     else onReply(reply);
-  }
-
-  /** Asks the server, which does one thing at a time; `then` follows unless it was stopped. */
-  function ask(action, request, onReply, then) {
-    if (working) return;
-    working = true;
-    stopping = false;
-    say(null);
-    root.classList.add('dw-busy');
-    const slow = setTimeout(() => viewer?.setBusy('Waiting for the model …'), 400);
-    bridge.ask({ action, ...request }, (reply) => {
-      clearTimeout(slow);
-      if (reply.kind !== 'end') {
-        receive(reply, onReply);
-        if (stopping) onStop(); // it may not have begun when it was told first
-        return;
-      }
-      working = false;
-      root.classList.remove('dw-busy');
-      viewer?.setBusy(null);
-      onRest();
-      const follow = next ?? (stopping ? null : then);
-      next = null;
-      follow?.();
-    });
-  }
-
-  function stop() {
-    stopping = true;
-    onStop();
-  }
-
-  /** For what changes everything on screen: what is going on is stopped first, and of several wishes the last counts. */
-  function replace(action) {
-    if (!working) return action();
-    next = action;
-    stop();
   }
 
   /** Marks the gallery case that is on screen, or none. */
@@ -95,6 +78,7 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, onS
       // The row scrolls sideways where it is narrow; scrollIntoView would move the page as well.
       if (shown) row.scrollLeft = chip.offsetLeft - (row.clientWidth - chip.offsetWidth) / 2;
     }
+    client.viewer?.setTitle(item?.name);
     setText(look, item?.look || '');
     look.hidden = !item?.look;
     aboutPanel.button.hidden = !item;
@@ -104,38 +88,15 @@ export function createShell(root, bridge, config, { label, onDecode, onCase, onS
 
   /** Puts the address of what is on screen on the clipboard. */
   async function copyLink() {
+    const why = unlinked();
+    if (why) return tell(why);
     try {
       await navigator.clipboard.writeText(location.href);
-      say('The link to this view is on the clipboard.');
-    } catch { say('The address bar holds the link to this view.'); }
+      tell('The link to this view is on the clipboard.');
+    } catch { tell('The address bar holds the link to this view.'); }
   }
 
-  async function download(request) {
-    viewer.setBusy('Making the file …');
-    const reply = await bridge.call('export', { ...request, theme: isDark() ? 'dark' : 'light' });
-    viewer.setBusy(working ? 'Decoding …' : null);
-    receive(reply, save);
-  }
-
-  return { prompt, viewerBox, picture, say, receive, ask, stop, replace, showCase, download, setViewer: (made) => { viewer = made; } };
-}
-
-/**
- * The address of the page follows what is on screen. `write(parameters)` puts it there, once it has come to rest and only
- * while `root` is the tab in view; it takes back what the other tabs left.
- */
-export function createAddress(root, own, write) {
-  let waiting = 0;
-  return () => {
-    clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      if (!root.isConnected || !root.offsetParent) return;
-      const url = new URL(location.href);
-      for (const name of ['compare', 'lesson', ...own]) url.searchParams.delete(name);
-      write(url.searchParams);
-      history.replaceState(history.state, '', url);
-    }, 120);
-  };
+  return { prompt, viewerBox, picture, client, say, shows, receive, showCase };
 }
 
 /** A panel that opens below its button and closes on Escape or a click elsewhere. */
@@ -149,6 +110,10 @@ export function createPopover(root, label, content, wide = true) {
   document.addEventListener('click', (event) => {
     if (!panel.hidden && event.target.isConnected && !panel.contains(event.target) && event.target !== button) toggle(false);
   });
-  root.addEventListener('keydown', (event) => { if (event.key === 'Escape') toggle(false); });
+  root.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || panel.hidden) return;
+    if (panel.contains(document.activeElement)) button.focus();
+    toggle(false);
+  });
   return { panel, button, close: () => toggle(false) };
 }

@@ -20,7 +20,7 @@ export const GLOSSARY = {
   's path': 'The prediction from the shadow, which does not.',
   mix: 'What decides a masked position: w · x path + (1 − w) · s path, on logits.',
   promoted: 'A candidate that became unmasked.',
-  revoked: 'A decided token that went back to masked.',
+  revoked: 'A token that was taken back: its position is masked again.',
   edited: 'Changed by hand; what follows is a branch.',
   'forced in': 'The surest of those below the threshold, taken so that the step makes progress.',
   'revoked before': 'How often this position lost a decided token.',

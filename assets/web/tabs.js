@@ -1,19 +1,16 @@
-// Everything the page's tabs are built with. Watch is the tab a page opens on; a link to a comparison or to a lesson
-// opens the tab it belongs to. A tab that is not looked at costs nothing: it is built when it is first seen.
+// Everything the page's tabs are built with. Watch is the tab a page opens on; a link opens the tab it belongs to. A tab
+// that is not looked at costs nothing: it is built when it is first seen.
 
+import { connect } from './bridge.js';
 import { mountCompare } from './compare.js';
 import { mountLab } from './lab.js';
 import { mountLearn } from './learn.js';
-import { showTab } from './links.js';
+import { linkedTab, showTab } from './links.js';
 import { mountWatch } from './watch.js';
-
-const LINKS = { compare: 'Compare', lesson: 'Learn' };
 
 function mountFirst(root, bridge, config) {
   mountWatch(root, bridge, config);
-  const { searchParams } = new URL(location.href);
-  const linked = Object.keys(LINKS).find((name) => searchParams.has(name));
-  if (linked) showTab(LINKS[linked]);
+  showTab(linkedTab());
 }
 
 const whenSeen = (mount) => (root, bridge, config) => {
@@ -25,4 +22,4 @@ const whenSeen = (mount) => (root, bridge, config) => {
   observer.observe(root);
 };
 
-export const tabs = { mountCompare: whenSeen(mountCompare), mountLab: whenSeen(mountLab), mountLearn: whenSeen(mountLearn), mountWatch: mountFirst };
+export const tabs = { mountCompare: whenSeen(mountCompare), mountLab: whenSeen(mountLab), mountLearn: whenSeen(mountLearn), mountWatch: mountFirst, connect };

@@ -2,7 +2,7 @@
 
 import { h, setText } from './dom.js';
 
-export const isDark = () => document.body.classList.contains('dark');
+const isDark = () => document.body.classList.contains('dark');
 
 function setTheme(dark) {
   document.body.classList.toggle('dark', dark);

@@ -1,30 +1,40 @@
 // The panel of tokens: one grid, or one lane per decode with a small map of its own.
 
-import { EVENTS, STATES, badge, h, mark, put, setText } from './dom.js';
+import { EVENTS, STATES, badge, h, judged, mark, pointOn, put, setText } from './dom.js';
 import { Grid } from './grid.js';
 import { LaneMap, drawAxis } from './score.js';
 import { GLOSSARY, rich } from './symbols.js';
 
 export class Tokens {
-  constructor(viewer, exports) {
+  static id = 'tokens';
+
+  static title = 'Tokens';
+
+  static above = true;
+
+  static brief = true;
+
+  constructor(viewer) {
     this.viewer = viewer;
     this.hovered = -1;
     this.grids = [];
     this.maps = [];
     this.title = h('h2', {}, 'Tokens');
     this.sub = h('span', { class: 'dv-sub' });
+    this.verdict = h('span', { class: 'dv-judged' });
     this.legend = h('div', { class: 'dv-legend' });
     this.lanes = h('div', { class: 'dv-lanes' });
     this.box = h('section', { class: 'dv-panel dv-p-tokens', 'aria-label': 'tokens' },
-      h('div', { class: 'dv-ph' }, this.title, this.sub, this.legend, exports), this.lanes);
+      h('div', { class: 'dv-ph' }, this.title, this.sub, this.verdict, this.legend, viewer.exports.box), this.lanes);
   }
 
-  /** New lanes: new grids. */
-  rebuild() {
+  load() {
     const { viewer } = this;
     const { lanes } = viewer;
     const many = lanes.length > 1;
+    this.size = viewer.grid;
     this.grids = lanes.map((lane, n) => new Grid(lane, lanes.length, {
+      size: viewer.grid,
       mono: viewer.theme.mono,
       onSelect: (position) => viewer.select(position, n),
       onHover: (position) => many && this.hover(position),
@@ -36,7 +46,7 @@ export class Tokens {
     put(this.lanes, many ? [this.laneHead(), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box);
     this.lanes.classList.toggle('dv-many', many);
     setText(this.title, many ? `${lanes.length} decodes, one scrubber` : 'Tokens');
-    const states = [...new Set(lanes.flatMap((lane) => [...lane.head.states]))];
+    const states = [...new Set(lanes.flatMap((lane) => [...lane.about.states]))];
     const events = EVENTS.filter((event) => (states.includes('C') ? 'pdwra' : 'd').includes(event.letter));
     put(this.legend,
       states.map((state) => h('span', { title: GLOSSARY[state] }, badge(state, true), STATES[state])),
@@ -49,7 +59,7 @@ export class Tokens {
     const { viewer } = this;
     this.axis = h('canvas', { class: 'dv-axis', 'aria-hidden': 'true' });
     this.pass = h('span', {});
-    this.diverge = h('button', { type: 'button', class: 'dv-link', onclick: () => viewer.setStep(viewer.divergence) });
+    this.diverge = h('button', { type: 'button', class: 'dv-link', onclick: () => viewer.setStep(this.divergence) });
     return h('div', { class: 'dv-lane dv-lanehead' },
       h('span', {}, 'decoder'), h('span', {}, this.pass, this.diverge), h('div', { class: 'dv-mapbox' }, this.axis));
   }
@@ -60,7 +70,7 @@ export class Tokens {
     const map = new LaneMap(canvas);
     const pass = h('span', {});
     const scrub = (event) => {
-      const step = map.columns.step(event.clientX - canvas.getBoundingClientRect().left);
+      const step = map.columns.step(pointOn(canvas, event)[0]);
       viewer.set({ step, lane: n });
     };
     canvas.addEventListener('pointerdown', (event) => {
@@ -68,9 +78,9 @@ export class Tokens {
       scrub(event);
     });
     canvas.addEventListener('pointermove', (event) => event.buttons && scrub(event));
-    const thresholds = lane.head.thresholds.map((threshold) => `${threshold.name} ${threshold.at}`).join(' · ');
+    const thresholds = lane.about.thresholds.map((threshold) => `${threshold.symbol} ${threshold.at}`).join(' · ');
     const who = h('button', { type: 'button', class: 'dv-who', onclick: () => viewer.set({ lane: n }) },
-      h('b', {}, lane.head.name), h('span', {}, lane.head.rule), h('span', {}, rich(thresholds)), pass);
+      h('b', {}, lane.head.name), h('span', {}, lane.about.rule), h('span', {}, rich(thresholds)), pass);
     const row = h('div', { class: 'dv-lane' }, who, this.grids[n].box, h('div', { class: 'dv-mapbox' }, canvas));
     this.maps.push(map);
     this.passes.push(pass);
@@ -94,11 +104,12 @@ export class Tokens {
     this.draw();
   }
 
-  prepare(steps) {
-    const { lanes, theme } = this.viewer;
+  prepare() {
+    const { lanes, theme, last, steps, grid } = this.viewer;
+    if (grid !== this.size) this.load();
     if (!this.maps.length) return;
+    this.divergence = firstDifference(lanes, last);
     this.mapWidth = this.axis.parentNode.clientWidth || this.maps[0].canvas.parentNode.clientWidth;
-    this.steps = steps;
     this.maps.forEach((map, n) => {
       const height = Math.max(40, Math.min(84, lanes[n].length * 5));
       map.prepare(lanes[n], { width: this.mapWidth, height, steps, theme });
@@ -107,9 +118,9 @@ export class Tokens {
 
   paint() {
     if (!this.maps.length) return;
-    const { state, theme, divergence } = this.viewer;
-    drawAxis(this.axis, { width: this.mapWidth, steps: this.steps, step: state.step, theme });
-    for (const map of this.maps) map.draw(state.step, state.hideLater, divergence);
+    const { state, steps, theme } = this.viewer;
+    drawAxis(this.axis, { width: this.mapWidth, steps, step: state.step, theme });
+    for (const map of this.maps) map.draw(state.step, state.hideLater, this.divergence);
   }
 
   draw() {
@@ -124,26 +135,58 @@ export class Tokens {
       grid.draw(frame, mine ? state.position : -1, echoed, path, first);
     });
     setText(this.sub, counts(lane, lane.at(state.step)));
+    judged(this.verdict, lane.at(state.step).right);
     if (lanes.length > 1) this.describe();
   }
 
   describe() {
-    const { lanes, state, divergence } = this.viewer;
+    const { lanes, state } = this.viewer;
     const { step, hideLater } = state;
+    const { divergence } = this;
     setText(this.pass, `tokens after pass ${step}`);
     this.diverge.hidden = !divergence || (hideLater && divergence > step);
     setText(this.diverge, `first difference: pass ${divergence}`);
     lanes.forEach((lane, n) => {
       const known = lane.finished ? ` of ${hideLater ? '…' : lane.last}` : '';
       const ended = lane.finished && step >= lane.last;
-      setText(this.passes[n], ended ? `finished after ${lane.last} passes` : `pass ${Math.min(step, lane.last)}${known}`);
+      const { right } = lane.at(step);
+      const answer = right === null ? '' : right ? ' · ✓ right' : ' · ✗ wrong';
+      setText(this.passes[n], ended ? `done in ${lane.last} pass${lane.last > 1 ? 'es' : ''}${answer}` : `pass ${Math.min(step, lane.last)}${known}`);
       this.rows[n].classList.toggle('dv-current', n === state.lane);
     });
   }
 
-  focus(n, position) {
-    this.grids[n].focus(position);
+  /** Up and down take the focus along from token to token. */
+  key({ key, target }) {
+    const { viewer } = this;
+    const by = { ArrowUp: -1, ArrowDown: 1 }[key];
+    const position = viewer.state.position + by;
+    if (!by || !target.dataset.position) return false;
+    if (position >= 0 && position < viewer.lane.length) {
+      viewer.select(position);
+      this.grids[viewer.state.lane].focus(position);
+    }
+    return true;
   }
+
+  text() {
+    const { lanes, state } = this.viewer;
+    const words = (lane) => {
+      const frame = lane.at(state.step);
+      return Array.from(frame.tokens, (token, i) => (frame.states[i] ? lane.word(token) : 'blank')).join(' ').slice(0, 2000);
+    };
+    return lanes.map((lane) => `${lanes.length > 1 ? `${lane.head.name}, ` : ''}${counts(lane, lane.at(state.step))}: ${words(lane)}.`).join(' ');
+  }
+}
+
+/** The first pass after which not all lanes hold the same tokens; 0 if there is none. */
+function firstDifference(lanes, last) {
+  for (let step = 1; step <= last; step++) {
+    const first = lanes[0].at(step).tokens;
+    const differs = (lane) => lane.length !== first.length || lane.at(step).tokens.some((token, i) => token !== first[i]);
+    if (lanes.some(differs)) return step;
+  }
+  return 0;
 }
 
 /** What a step took: time, and the most memory in use until then. */
@@ -163,7 +206,7 @@ function counts(lane, frame) {
     frame.index ? `after step ${frame.index}` : 'start',
     blocks > 1 && `block ${Math.floor(frame.block[0] / head.block) + 1} of ${blocks}`,
     `${count[0]} masked`,
-    head.states.includes('C') && `${count[1]} candidate`,
+    lane.about.states.includes('C') && `${count[1]} candidate`,
     `${count[2]} unmasked`,
     given && `${given} given`,
     cost(frame.took),

@@ -1,8 +1,9 @@
 // Transport: the buttons, the counter, the speed, and the sentence of the step.
 
-import { h, icon, put, setText } from './dom.js';
+import { h, icon, keep, put, recall, setText } from './dom.js';
 import { rich } from './symbols.js';
 
+const HOLD = 'dard-pause';
 const SPEEDS = [0.5, 1, 1.5, 2, 3, 5, 8, 15];
 
 export class Transport {
@@ -29,9 +30,12 @@ export class Transport {
       type: 'range', class: 'dv-range', min: 0, max: SPEEDS.length - 1, value: Math.max(0, SPEEDS.indexOf(speed)), 'aria-label': 'speed',
       oninput: () => this.setSpeed(SPEEDS[+this.speedRange.value]),
     });
+    this.hold = h('input', { type: 'checkbox', class: 'dv-check', 'aria-label': 'pause at revocations', onchange: () => keep(HOLD, this.hold.checked ? 'on' : 'off') });
+    this.hold.checked = recall(HOLD) !== 'off';
     this.status = h('div', { class: 'dv-status', role: 'status', 'aria-live': 'polite' });
     this.box = h('div', { class: 'dv-transport' },
       h('div', { class: 'dv-buttons' }, Object.values(this.buttons),
+        h('label', { class: 'dv-holds', title: 'Play pauses where a token is revoked' }, this.hold, h('span', {}, 'pause at ', h('b', {}, '▼'))),
         h('div', { class: 'dv-counter' }, this.counter, this.total),
         h('label', { class: 'dv-speed' }, h('span', {}, 'speed'), this.speedRange, this.speedText)),
       this.status);
@@ -77,7 +81,6 @@ export class Transport {
   reset() {
     this.pause();
     this.viewer.setStep(0);
-    this.viewer.host.requestReset?.();
   }
 
   play() {
@@ -86,19 +89,23 @@ export class Transport {
       return;
     }
     if (this.exhausted) this.viewer.set({ step: 0 });
+    this.from = this.viewer.state.step;
     this.schedule();
     this.draw();
   }
 
   schedule() {
     clearTimeout(this.timer);
+    const { viewer } = this;
     this.timer = setTimeout(() => {
-      if (this.exhausted || this.viewer.inspector.editing) this.pause();
+      const { step } = viewer.state;
+      const held = this.hold.checked && !viewer.short && step !== this.from && viewer.lanes.some((lane) => lane.frames[step]?.revokes);
+      if (held || this.exhausted || viewer.editing) this.pause();
       else {
         this.forward();
         this.schedule();
       }
-    }, 1000 / this.speed);
+    }, viewer.pace?.() ?? 1000 / this.speed);
   }
 
   pause() {
@@ -124,12 +131,12 @@ export class Transport {
     const working = !!this.busy || this.waiting;
     const stoppable = !!this.busy && !!host.requestStop;
     const enable = (button, on) => button.disabled === on && (button.disabled = !on);
-    enable(buttons.reset, ready && (state.step > 0 || !!host.requestReset));
+    enable(buttons.reset, ready && state.step > 0);
     enable(buttons.back, ready && state.step > 0);
     enable(buttons.step, ready && (!atEnd || (open && !!host.requestStep && !working)));
     enable(buttons.play, ready && (last > 0 || (open && !!host.requestStep)));
     enable(buttons.run, ready && (stoppable || (!working && (!atEnd || (open && !!host.requestRun)))));
-    relabel(buttons.play, this.timer ? 'Pause' : 'Play', this.timer ? 'pause' : 'play');
+    relabel(buttons.play, this.timer ? 'Pause' : viewer.short && ready && this.exhausted ? 'Again' : 'Play', this.timer ? 'pause' : 'play');
     relabel(buttons.run, stoppable ? 'Stop' : 'Run to end', stoppable ? 'stop' : 'end');
     setText(this.counter, String(state.step));
     const known = state.hideLater && !atEnd ? '…' : `${last}${open ? '+' : ''}`;

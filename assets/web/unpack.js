@@ -2,35 +2,24 @@
 
 import { EVENTS } from './dom.js';
 
-export const NO_WEIGHT = 65535;
 const CODE = { M: 0, C: 1, U: 2 };
 export const LETTER = 'MCU';
 
-async function inflate(text) {
+async function inflate(text, format) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate'));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format));
   return new Uint8Array(await new Response(stream).arrayBuffer());
 }
 
-const inflateJson = async (text) => JSON.parse(new TextDecoder().decode(await inflate(text)));
+/** What was packed on its way here. */
+export async function unpack(text) {
+  return JSON.parse(new TextDecoder().decode(await inflate(text, 'gzip')));
+}
 
 /** Undoes "each row ^ the row above". */
 function undown(bytes, stride) {
   for (let k = stride; k < bytes.length; k++) bytes[k] ^= bytes[k - stride];
   return bytes;
-}
-
-/** Undoes "each entry minus the one before"; typed arrays wrap around by themselves. */
-function summed(values) {
-  for (let k = 1; k < values.length; k++) values[k] += values[k - 1];
-  return values;
-}
-
-/** A share in whole thousandths that still rounds to the same two decimals; halves go to the even neighbour. */
-function thousandths(share) {
-  const even = (value) => (value % 1 === 0.5 ? 2 * Math.round(value / 2) : Math.round(value));
-  const hundredths = even(100 * share);
-  return Math.min(Math.max(even(1000 * share), 10 * hundredths - 4), 10 * hundredths + 4, 1000);
 }
 
 /** The order in which a mask's rows and columns travel; see visual/payload.py. */
@@ -79,6 +68,7 @@ export class Lane {
 
   constructor(payload) {
     this.head = payload;
+    this.about = payload.about;
     this.length = payload.length;
     this.words = new Map();
     this.learn(payload.words);
@@ -91,19 +81,26 @@ export class Lane {
       block: [0, Math.min(payload.block, this.length)],
       tokens: Int32Array.from(start.tokens),
       states: Uint8Array.from(start.states, (letter) => CODE[letter]),
-      confidence: Uint16Array.from(start.confidence),
+      confidence: start.confidence,
+      columns: {},
+      events: { edited: start.edited },
       revoked: new Uint8Array(this.length),
       ghost: new Int32Array(this.length).fill(-1),
       marks: new Uint8Array(this.length),
       life: [],
       say: start.say,
-      note: 'start',
+      notes: {},
       mask: null,
       revokes: false,
+      right: null,
       finished: payload.finished && !(payload.steps || []).length,
     }];
-    for (const i of start.edited) this.frames[0].marks[i] |= 32;
+    this.mark(this.frames[0]);
     this.asked = new Map();
+    const { columns } = this.about;
+    const mirrored = new Set(columns.map((column) => column.mirror));
+    this.sides = columns.filter((column) => !mirrored.has(column.name)); // each a lane beside the score
+    this.mapped = this.sides.find((column) => column.range) || null; // what the score can show in place of the states
   }
 
   get last() {
@@ -127,99 +124,97 @@ export class Lane {
     return this.words.get(id) ?? `<${id}>`;
   }
 
+  /** What stands at the free positions of a frame. */
+  answer(frame) {
+    return this.free.map((i) => (frame.states[i] ? this.word(frame.tokens[i]) : '·')).join(' ');
+  }
+
+  /** The same trace with its free positions only. */
+  get freeOnly() {
+    if (this.narrowed?.frames.length === this.frames.length) return this.narrowed;
+    const { free } = this;
+    const pick = (row) => free.map((i) => row[i]);
+    const columns = (all) => Object.fromEntries(Object.entries(all).map(([name, row]) => [name, pick(row)]));
+    const frames = this.frames.map((frame) => ({
+      ...frame, tokens: pick(frame.tokens), states: pick(frame.states), confidence: pick(frame.confidence), columns: columns(frame.columns),
+      revoked: pick(frame.revoked), ghost: pick(frame.ghost), marks: pick(frame.marks),
+    }));
+    this.narrowed = Object.assign(Object.create(this), { positions: free, length: free.length, fixed: new Uint8Array(free.length), free: free.map((_, n) => n), frames, sides: [], mapped: null });
+    return this.narrowed;
+  }
+
+  /** A column's number at a position, or null. */
+  static value(frame, column, i) {
+    return frame.columns[column]?.[i] ?? null;
+  }
+
+  /** The same as a share of what the column can be; of the largest seen where it has no bound. */
+  share(frame, column, i) {
+    const value = Lane.value(frame, column.name, i);
+    if (value === null) return null;
+    const [low, high] = column.range || [0, this.largest(column.name)];
+    return Math.max(0, Math.min(1, (value - low) / (high - low)));
+  }
+
+  largest(name) {
+    this.peaks ??= new Map();
+    const [seen, peak] = this.peaks.get(name) || [0, 0];
+    if (seen === this.frames.length) return peak || 1;
+    const found = Math.max(peak, ...this.frames.slice(seen).map((frame) => Math.max(0, ...(frame.columns[name] || []))));
+    this.peaks.set(name, [this.frames.length, found]);
+    return found || 1;
+  }
+
   async append(steps) {
-    const inflated = await Promise.all(steps.map((step) => (step.z ? inflate(step.z) : null)));
-    const lives = await Promise.all(steps.map((step) => (step.life ? inflateJson(step.life) : null)));
+    const masks = await Promise.all(steps.map((step) => (step.mask ? inflate(step.mask, 'deflate') : null)));
     steps.forEach((step, k) => {
-      if (step.i !== this.frames.length) return; // sent twice
+      if (step.i !== this.frames.length) throw new Error(`Step ${step.i} came after step ${this.last}; decode the prompt again.`);
       this.learn(step.words);
-      this.frames.push(this.frame(step, inflated[k]));
-      if (lives[k]) {
-        this.learn(lives[k].words);
-        const frame = this.frames[this.last];
-        for (const [i, slice] of Object.entries(lives[k].at)) frame.life[+i] = slice;
-      }
+      this.learn(step.life?.words);
+      this.frames.push(this.frame(step, masks[k]));
     });
   }
 
-  frame(step, bytes) {
+  frame(step, mask) {
     const before = this.frames[this.last];
     const frame = {
       index: step.i,
-      block: step.b,
-      tokens: before.tokens.slice(),
-      states: before.states.slice(),
-      confidence: before.confidence.slice(),
+      block: step.block,
+      tokens: Int32Array.from(step.tokens),
+      states: Uint8Array.from(step.states, (letter) => CODE[letter]),
+      confidence: step.columns.confidence,
+      columns: step.columns,
+      events: step.events,
       revoked: before.revoked.slice(),
       ghost: before.ghost.slice(),
       marks: new Uint8Array(this.length),
       life: [],
       say: step.say,
-      note: step.wn,
-      ended: step.e,
-      took: step.t,
-      finished: !!step.f,
-      reach: step.r || null,
+      notes: step.notes,
+      ended: step.ended,
+      took: step.took,
+      finished: step.finished,
+      right: step.right ?? null,
+      reach: step.reach || null,
+      contaminated: step.contaminated || {},
       mask: null,
-      revokes: !!step.ev?.d,
-      promoted: step.ev?.p || [],
-      demoted: step.ev?.d || [],
+      revokes: !!step.events.demoted,
     };
-    for (const [letter, positions] of Object.entries(step.s || {})) {
-      for (const i of positions) {
-        frame.states[i] = CODE[letter];
-        if (letter === 'M') frame.tokens[i] = this.head.mask;
-      }
-    }
-    for (let k = 0; k < (step.d || []).length; k += 2) frame.tokens[step.d[k]] = step.d[k + 1];
-    for (const event of EVENTS) for (const i of step.ev?.[event.letter] || []) frame.marks[i] |= event.bit;
-    for (const i of step.ev?.d || []) {
+    this.mark(frame);
+    for (const i of step.events.demoted || []) {
       frame.revoked[i] = Math.min(255, frame.revoked[i] + 1);
       frame.ghost[i] = before.tokens[i];
     }
-    if (step.w === 0) frame.weights = this.ruled(step, before);
-    if (bytes) this.read(step, frame, before, bytes);
+    for (const [i, slice] of Object.entries(step.life?.at || {})) frame.life[+i] = slice;
+    if (mask) {
+      const stride = Lane.stride(frame);
+      frame.mask = unorder(undown(mask, stride), packingOrder(frame, before), stride);
+    }
     return frame;
   }
 
-  /** The binary sections of a step, in their order. */
-  read(step, frame, before, bytes) {
-    let at = 0;
-    const take = (count) => bytes.subarray(at, (at += count));
-    const wide = (count) => {
-      const low = take(count);
-      const high = take(count);
-      return Uint16Array.from(low, (value, k) => value | (high[k] << 8));
-    };
-    const size = step.b[1] - step.b[0];
-    if (step.n) frame.confidence.set(wide(step.n[1]), step.n[0]);
-    if (step.w) frame.weights = { w: summed(wide(size)), P: summed(take(size).slice()), D: summed(take(size).slice()) };
-    if (step.k) frame.contaminated = take(size);
-    if (step.m) {
-      const stride = (2 * size + 7) >> 3;
-      frame.mask = unorder(undown(take(2 * size * stride).slice(), stride), packingOrder(frame, before), stride);
-    }
-  }
-
-  /** The weights that promotions and demotions make: each pulls by λ to the power of its distance. */
-  ruled(step, before) {
-    const { lambda, p0 } = this.head.weights;
-    const [start, end] = step.b;
-    const kernel = Float64Array.from({ length: end - start }, (_, distance) => lambda ** distance);
-    const promoted = step.ev?.p || [];
-    const demoted = (step.ev?.d || []).filter((j) => before.states[j] === CODE.C);
-    const pull = (i, from) => from.reduce((sum, j) => sum + kernel[Math.abs(i - j)], 0);
-    const w = new Uint16Array(end - start).fill(NO_WEIGHT);
-    const [P, D] = [new Float64Array(end - start), new Float64Array(end - start)];
-    for (let i = start; i < end; i++) {
-      if (before.states[i] !== CODE.M) continue;
-      const k = i - start;
-      P[k] = pull(i, promoted);
-      D[k] = pull(i, demoted);
-      w[k] = thousandths(Math.round(1e6 * (P[k] + p0) / (P[k] + D[k] + p0)) / 1e6);
-    }
-    const scale = 255 / Math.max(1, ...P, ...D);
-    return { w, P: Uint8Array.from(P, (p) => Math.round(p * scale)), D: Uint8Array.from(D, (d) => Math.round(d * scale)) };
+  mark(frame) {
+    for (const event of EVENTS) for (const i of frame.events[event.key] || []) frame.marks[i] |= event.bit;
   }
 
   /** Bytes per row of a frame's mask. */
@@ -239,7 +234,7 @@ export class Lane {
   /** The depth matrix of a frame, bytes [2B × 2B]: 0 where the mask is open or nothing arrives. Unpacked on demand. */
   depth(frame) {
     if (!frame.reach) return null;
-    frame.depth ??= inflate(frame.reach).then((bytes) => {
+    frame.depth ??= inflate(frame.reach, 'deflate').then((bytes) => {
       const order = packingOrder(frame, this.frames[frame.index - 1]);
       frame.depthReady = unorderBytes(undown(bytes, order.length), order);
     });
@@ -252,8 +247,7 @@ export class Lane {
     if (missing < 0) return false;
     if (this.asked.get(position) === this.last) return false;
     this.asked.set(position, this.last);
-    const packed = this.head.lives?.[position];
-    const life = packed ? await inflateJson(packed) : await fetch?.(position);
+    const life = this.head.lives?.[position] || await fetch?.(position);
     if (!life?.steps) {
       this.asked.delete(position);
       return false;

@@ -12,38 +12,39 @@
 // settings) as far as it still makes sense; `load(payload, { step: 0 })` sets parts of it. `append` follows the run if the
 // last step was in view and nobody has begun an edit there, otherwise the view stays where it is.
 //
-// State, as given to host.onChange and understood by setState and options.state; every part is optional in setState:
-//   { step, position, lane, order: 'state' | 'position', reach: 0 (direct) | 1 … layers, map: 'states' | 'weights', hideLater: bool }
+// State, as given to host.onChange and understood by setState and options.state; every part is optional in setState, and
+// whatever cannot be shown becomes something that can:
+//   { step, position, lane } and what the panels add: order, reach (mask), map, hideLater (score)
 //
 // host, every entry optional; what is missing has no control on the page:
 //   requestStep()                       compute one more step (Step at the end of what is known; Play goes on with it)
 //   requestRun(), requestStop()         compute to the end; stop that
-//   requestReset()                      Reset was pressed; the viewer has gone to step 0 already
 //   requestBranch({lane, step, position, token, state})   token: id chosen from the top 5, text that was typed, or null (unchanged);
 //                                       state: 'M' | 'C' | 'U'
-//   fetchLife(position, lane)           -> Promise of visual.payload.life(trace, position); only called when lives do not come along
+//   ask(name, {lane, …})                -> Promise of an answer, or of { kind: 'error', text }. Panels ask 'life' {position, steps}
+//                                       (visual.payload.life), unless lives came along; exports ask 'export' and 'gif'
 //   onChange(state)                     step, selection or a setting changed, for the address bar; called when it comes to rest
-//   requestExport(kind)                 kind is one of options.exports' keys
 //   switchBranch(id), compareBranches(a, b)
 //
 // What the host tells the viewer:
 //   setBusy(text | null)                a run is going on: Step and Run to end wait, Stop appears if requestStop exists
 //   setMessage(text | null)             an error sentence, shown until dismissed or replaced
 //   setBranches([{ id, name }], currentId)
+//   setTitle(text | null)               what is shown, for the names of files; without one it is the decoder
 //
-// options: { state, exports: { json: 'Trace (JSON)', … }, speed: steps per second,
+// options: { state, exports: what the host can make, { kind: name }, see exports.js, speed: steps per second,
 //   keysFrom: the element in which the focus must be for the viewer's keys to act, by default the root element itself;
-//   they also act while nothing has the focus, and never while something is typed }
+//   they also act while nothing has the focus, and never while something is typed,
+//   more: [(viewer) => panel], panels that only this host has,
+//   still: for a picture: no controls, no keys, `panels`: the names of those in it, `prompt`: a text above them }
 //
 // The theme follows body.dark, or data-theme="dark" | "light" on the root element. Texts enter the page as text only.
 
-import { h, put, readTheme } from './dom.js';
-import { Branches, Message, exportMenu } from './extras.js';
-import { Inspector } from './inspector.js';
-import { MaskPanel } from './maskpanel.js';
+import { h, put, readTheme, whole } from './dom.js';
+import { Exports } from './exports.js';
+import { Branches, Message } from './extras.js';
+import { PANELS } from './panel.js';
 import { capacity } from './score.js';
-import { ScorePanel } from './scorepanel.js';
-import { Tokens } from './tokens.js';
 import { Transport } from './transport.js';
 import { Lane } from './unpack.js';
 
@@ -57,40 +58,38 @@ export function createViewer(root, host = {}, options = {}) {
 
 class Viewer {
   constructor(root, host, options) {
-    Object.assign(this, { root, host, keysFrom: options.keysFrom || root });
+    Object.assign(this, { root, host, keysFrom: options.keysFrom || root, still: !!options.still });
     this.lanes = [];
-    this.state = { step: 0, position: -1, lane: 0, order: 'state', reach: 0, map: 'states', hideLater: false, ...options.state };
-    this.divergence = 0;
+    this.state = Object.assign({ step: 0, position: -1, lane: 0 }, ...PANELS.map((panel) => panel.state));
+    this.assign(options.state);
     this.drawnWidth = 0;
+    this.short = false;
     this.work = Promise.resolve();
     this.pending = 0;
     this.transport = new Transport(this, options.speed);
     this.message = new Message();
     this.branches = new Branches(host);
-    this.tokens = new Tokens(this, exportMenu(options.exports, host.requestExport));
-    this.score = new ScorePanel(this);
-    this.inspector = new Inspector({
-      onBranch: host.requestBranch && ((what) => host.requestBranch({ lane: this.state.lane, ...what })),
-      onLater: (step) => this.setStep(step),
-    });
-    this.mask = new MaskPanel(this);
+    this.exports = new Exports(this, options.exports);
+    this.panels = PANELS.filter((panel) => !options.panels || options.panels.includes(panel.id)).map((Panel) => new Panel(this));
+    this.panels.push(...(options.more ?? []).map((make) => make(this)));
     root.classList.add('dv', 'dv-empty');
-    put(root, this.transport.box, this.message.box, this.branches.box, this.tokens.box,
-      h('div', { class: 'dv-body' }, this.score.box,
-        h('section', { class: 'dv-panel dv-p-insp', 'aria-label': 'inspector' }, this.inspector.box), this.mask.box));
+    root.classList.toggle('dv-still', this.still);
+    const boxes = (above) => this.panels.filter((panel) => !!panel.constructor.above === above).map((panel) => panel.box);
+    put(root, options.prompt && h('p', { class: 'dv-prompt' }, h('bdi', {}, options.prompt)),
+      this.panels.map((panel) => panel.head), this.transport.box, this.message.box, this.branches.box, boxes(true),
+      h('div', { class: 'dv-body' }, boxes(false)), this.panels.map((panel) => panel.next));
     this.transport.draw();
-    this.listen();
-    active = this;
+    if (!this.still) this.listen();
   }
 
   listen() {
+    active = this;
     this.onKey = (event) => this.key(event);
     document.addEventListener('keydown', this.onKey);
     this.root.addEventListener('pointerdown', () => (active = this));
     this.root.addEventListener('focusin', () => (active = this));
-    this.resizer = new ResizeObserver(() => this.resized());
+    this.resizer = new ResizeObserver(() => this.root.clientWidth && this.root.clientWidth !== this.drawnWidth && this.redraw());
     this.resizer.observe(this.root);
-    this.resizer.observe(this.inspector.life);
     this.themer = new MutationObserver(() => this.redraw());
     this.themer.observe(document.body, { attributes: true, attributeFilter: ['class'] });
     this.themer.observe(this.root, { attributes: true, attributeFilter: ['data-theme'] });
@@ -101,19 +100,21 @@ class Viewer {
   /** Shows one payload or several side by side. */
   load(payloads, state) {
     return this.queue(async () => {
-      const lanes = await Promise.all([payloads].flat().map((payload) => Lane.open(payload)));
-      this.transport.pause();
-      this.transport.waiting = false;
-      this.lanes = lanes;
-      Object.assign(this.state, state);
-      this.normalise();
-      this.root.classList.remove('dv-empty');
-      this.theme = readTheme(this.root);
-      this.mask.forget();
-      this.tokens.rebuild();
-      this.layout();
-      this.changed();
+      this.show(await Promise.all([payloads].flat().map((payload) => Lane.open(payload))), state);
     });
+  }
+
+  show(lanes, state) {
+    this.transport.pause();
+    this.transport.waiting = false;
+    this.lanes = lanes;
+    this.assign(state);
+    this.normalise();
+    this.root.classList.remove('dv-empty');
+    this.theme = readTheme(this.root);
+    for (const panel of this.panels) panel.load?.();
+    this.layout();
+    this.changed();
   }
 
   /** Adds steps of a live run. */
@@ -121,10 +122,10 @@ class Viewer {
     return this.queue(async () => {
       const target = this.lanes[lane];
       if (!target) return;
-      const follow = this.state.step >= this.last && !this.inspector.editing;
+      const follow = this.state.step >= this.last && !this.editing;
       await target.append([steps].flat());
       this.transport.waiting = false;
-      this.tokens.grow(lane);
+      for (const panel of this.panels) panel.grow?.(lane);
       if (follow) this.state.step = this.last;
       this.layout();
       this.changed(300);
@@ -173,17 +174,33 @@ class Viewer {
     this.branches.show(branches, current);
   }
 
+  /** The short view: tokens large, the free rows of the score, and the panels that say they are for it (`static brief`). */
+  setShort(on) {
+    this.short = on;
+    this.root.classList.toggle('dv-short', on);
+    this.redraw();
+  }
+
+  /** The size of the tokens in the short view. */
+  get grid() {
+    return !this.short || this.lanes.length > 1 ? undefined : this.root.clientWidth <= 640 ? 'tall' : 'huge';
+  }
+
+  setTitle(title) {
+    this.title = title;
+  }
+
   destroy() {
     this.transport.pause();
-    clearTimeout(this.telling);
+    clearTimeout(this.resting);
     clearTimeout(this.needing);
     document.removeEventListener('keydown', this.onKey);
-    this.resizer.disconnect();
-    this.themer.disconnect();
+    this.resizer?.disconnect();
+    this.themer?.disconnect();
     if (active === this) active = null;
     this.lanes = [];
     put(this.root);
-    this.root.classList.remove('dv', 'dv-empty');
+    this.root.classList.remove('dv', 'dv-empty', 'dv-still');
   }
 
   // State.
@@ -200,54 +217,80 @@ class Viewer {
     return this.lanes.every((lane) => lane.finished);
   }
 
+  get editing() {
+    return this.panels.some((panel) => panel.editing);
+  }
+
+  /** Takes the parts that it knows of a state from anywhere. */
+  assign(part) {
+    for (const key of Object.keys(this.state)) if (part && Object.hasOwn(part, key)) this.state[key] = part[key];
+  }
+
   /** Whatever was asked for becomes a state that can be shown. */
   normalise() {
     const { state } = this;
-    const whole = (value, low, high) => Math.max(low, Math.min(high, Math.round(+value) || 0));
     state.lane = whole(state.lane, 0, this.lanes.length - 1);
     state.step = whole(state.step, 0, this.last);
-    const { length, free, head } = this.lane;
+    const { length, free } = this.lane;
     state.position = state.position >= 0 && state.position < length ? whole(state.position, 0, length - 1) : free[0] ?? 0;
-    state.reach = whole(state.reach, 0, head.layers);
-    state.order = state.order === 'position' ? 'position' : 'state';
-    state.map = state.map === 'weights' && head.weights ? 'weights' : 'states';
-    state.hideLater = !!state.hideLater;
+    for (const panel of PANELS) panel.settle?.(state, this.lane);
   }
 
   /** Changes parts of the state now. Going to another step stops playing, unless it is playing that goes. */
   set(part, { keepPlaying = false } = {}) {
     const before = { ...this.state };
-    Object.assign(this.state, part);
+    this.assign(part);
     if (!this.lanes.length) return;
     this.normalise();
     const differs = (key) => before[key] !== this.state[key];
     if (!Object.keys(before).some(differs)) return;
     if (differs('step') && !keepPlaying) this.transport.pause();
-    if (differs('lane') || differs('map')) this.layout();
+    if (differs('lane')) this.layout();
     this.changed();
   }
 
-  /** Draws what is to be seen, fetches what is missing (in a live run when it rests), and tells the host. */
+  /** Draws what is to be seen, asks for what is missing (in a live run when it rests), and tells those who listen. */
   changed(patience = 0) {
     this.draw();
+    if (this.still) return;
     clearTimeout(this.needing);
-    if (patience) this.needing = setTimeout(() => this.needLife(), patience);
-    else this.needLife();
-    if (!this.host.onChange) return;
-    clearTimeout(this.telling); // an address bar that follows every step of a scrub would cost more than the drawing
-    this.telling = setTimeout(() => this.host.onChange(this.getState()), 150);
+    if (patience) this.needing = setTimeout(() => this.need(), patience);
+    else this.need();
+    clearTimeout(this.resting); // an address bar that follows every step of a scrub would cost more than the drawing
+    this.resting = setTimeout(() => {
+      for (const panel of this.panels) panel.box.setAttribute('aria-description', panel.text());
+      this.host.onChange?.(this.getState());
+    }, 150);
   }
 
-  async needLife() {
-    const { lane, state, host } = this;
+  async need() {
+    const { lane } = this;
     if (!lane) return;
-    const fetch = host.fetchLife && ((position) => host.fetchLife(position, state.lane));
     try {
-      const news = await lane.fetchLife(state.position, fetch);
-      if (news && lane === this.lane) this.draw();
+      const news = await Promise.all(this.panels.map((panel) => panel.box.hidden || panel.need?.()));
+      if (news.includes(true) && lane === this.lane) this.draw();
     } catch (error) {
       this.setMessage(String(error?.message || error));
     }
+  }
+
+  /** A question to the host about the lane in view, asked once: what was answered is kept with the lane. */
+  ask(name, data) {
+    const answers = (this.lane.answers ??= new Map());
+    const key = `${name} ${JSON.stringify(data)}`;
+    if (!answers.has(key)) {
+      const answer = this.order(name, data);
+      answers.set(key, answer);
+      answer.catch(() => answers.delete(key));
+    }
+    return answers.get(key);
+  }
+
+  /** Something that the host shall do now; what it refuses, it refuses with a sentence. */
+  async order(name, data) {
+    const reply = await this.host.ask(name, { lane: this.state.lane, ...data });
+    if (!reply || reply.kind === 'error') throw new Error(reply?.text || 'The server did not answer; try again.');
+    return reply;
   }
 
   // Keys.
@@ -258,13 +301,12 @@ class Viewer {
     const onPage = target === document.body || target === document.documentElement;
     const mine = this.keysFrom.contains(target) || (onPage && active === this && this.root.offsetParent !== null);
     if (!mine || target.closest?.(TYPING)) return;
-    if (target === this.mask.canvas && this.mask.key(key)) {
+    if (this.panels.some((panel) => panel.box.contains(target) && panel.key?.(event))) {
       event.preventDefault();
       return;
     }
     const { step, position } = this.state;
     const pressesItself = target.type === 'checkbox' || (target.closest?.('button') && !target.dataset.position);
-    const onScore = target === this.score.canvas;
     const actions = {
       ArrowLeft: () => this.setStep(step - 1),
       ArrowRight: () => {
@@ -273,10 +315,8 @@ class Viewer {
       },
       Home: () => this.setStep(0),
       End: () => this.setStep(this.last),
-      PageUp: onScore && (() => this.setStep(step - 10)),
-      PageDown: onScore && (() => this.setStep(step + 10)),
-      ArrowUp: () => this.move(position - 1, target),
-      ArrowDown: () => this.move(position + 1, target),
+      ArrowUp: () => this.select(Math.max(0, position - 1)),
+      ArrowDown: () => this.select(Math.min(this.lane.length - 1, position + 1)),
       ' ': !pressesItself && (() => this.transport.play()),
       n: () => this.revocation(1),
       p: () => this.revocation(-1),
@@ -285,12 +325,6 @@ class Viewer {
     if (!action) return;
     event.preventDefault();
     action();
-  }
-
-  move(position, target) {
-    if (position < 0 || position >= this.lane.length) return;
-    this.select(position);
-    if (target.dataset?.position) this.tokens.focus(this.state.lane, position);
   }
 
   /** To the next or the previous step at which something was revoked. */
@@ -311,11 +345,6 @@ class Viewer {
     this.draw();
   }
 
-  resized() {
-    const { inspector, root } = this;
-    if (root.clientWidth && (root.clientWidth !== this.drawnWidth || inspector.life.clientHeight !== inspector.lifeHeight)) this.redraw();
-  }
-
   /** Everything that depends on widths, theme, or the number of steps. A hidden viewer waits until it has a width. */
   layout() {
     const width = this.root.clientWidth;
@@ -324,35 +353,19 @@ class Viewer {
     this.root.dataset.size = width <= 640 ? 'narrow' : width <= 1000 ? 'medium' : 'wide';
     this.theme = readTheme(this.root);
     this.steps = capacity(this.last, this.finished);
-    this.divergence = this.lanes.length > 1 ? firstDifference(this.lanes, this.last) : 0;
-    this.score.prepare(this.steps);
-    this.tokens.prepare(this.steps);
-    this.inspector.prepare();
-    this.mask.prepare();
+    for (const panel of this.panels) {
+      panel.box.hidden = panel.constructor.fits?.(this.lane) === false || !!(this.short ? !panel.constructor.brief : panel.constructor.onlyBrief);
+      if (!panel.box.hidden) panel.prepare();
+    }
   }
 
   /** Canvases first: setting a font on one asks for clean styles, and would pay at once for every node changed before. */
   draw() {
     if (!this.drawnWidth) return;
-    const { lane, state, theme } = this;
-    this.score.paint();
-    this.tokens.paint();
-    this.mask.paint();
-    this.inspector.draw({ lane, step: state.step, position: state.position, theme, hideLater: state.hideLater, last: this.steps });
-    this.mask.draw();
-    this.tokens.draw();
-    this.score.draw();
+    const shown = this.panels.filter((panel) => !panel.box.hidden);
+    for (const panel of shown) panel.paint();
+    for (const panel of shown) panel.draw();
     this.transport.say();
     this.transport.draw();
   }
-}
-
-/** The first pass after which not all lanes hold the same tokens; 0 if there is none. */
-function firstDifference(lanes, last) {
-  for (let step = 1; step <= last; step++) {
-    const first = lanes[0].at(step).tokens;
-    const differs = (lane) => lane.length !== first.length || lane.at(step).tokens.some((token, i) => token !== first[i]);
-    if (lanes.some(differs)) return step;
-  }
-  return 0;
 }

@@ -1,22 +1,22 @@
 // The Watch tab: one decode, its branches, links to it, and files of it, around the viewer.
 //
-// `mountWatch(root, bridge, config)`; for `bridge` see shell.js, `config` is visual/service.py's page_config().
+// `mountWatch(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/service.py's page_config().
 
-import { h, put } from './dom.js';
+import { h, keep, put, recall } from './dom.js';
 import { readFile } from './files.js';
+import { First } from './first.js';
+import { createAddress, editsFrom, editsTo, numberFrom, openComparison, parameter, showTab, viewFrom, viewTo } from './links.js';
 import { createSettings } from './settings.js';
-import { createAddress, createPopover, createShell } from './shell.js';
+import { createPopover, createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
-const EXPORTS = {
-  trace: 'Trace (.json.gz)', html: 'Replay page (.html)', png: 'This view (.png)', gif: 'The run (.gif)',
-  mask: 'Mask (.svg)', score: 'Score (.svg)',
-};
-const OWN_PARAMETERS = ['prompt', 'model', 'decoder', 'ran', 'step', 'select'];
+const VIEW = 'dard-view'; // which view a visitor chose
+const EXPORTS = { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' };
+const NO_MODEL = 'This trace was opened from a file and has no model behind it; decode its prompt to go on.';
 
 export function mountWatch(root, bridge, config) {
-  let run = null; // {key, branch, live, finished, steps}; none until the server is first needed
-  let asked = null; // what the run on screen was started with
+  let asked = null; // what the run on screen was started with; none for a trace from a file
+  let edits = [[]]; // of every branch, what leads to it
 
   const settings = createSettings(config);
   const summary = h('span', { class: 'dw-summary' });
@@ -28,76 +28,114 @@ export function mountWatch(root, bridge, config) {
       shell.showCase(null);
       advance(null);
     }),
+    onAgain: () => (asked ? start({ ...asked, edits: [] }) : say(NO_MODEL)),
     onCase: openCase,
-    onStop: () => run && bridge.call('stop', where()),
-    onRest: () => remember(),
+    onRest: () => address.rest(),
+    unlinked: () => (asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.'),
     tools: [h('button', { class: 'dv-btn', type: 'button', onclick: () => file.click() }, 'Open trace'), file],
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
   });
-  const { ask, prompt, receive, replace, say } = shell;
+  const { client, prompt, receive, say } = shell;
 
+  let first = null; // the short view, if this page has one
   const viewer = createViewer(shell.viewerBox, {
     requestStep: () => advance(1),
     requestRun: () => advance(null),
-    requestStop: shell.stop,
-    requestReset: () => asked && start(asked),
-    requestBranch: ({ step, position, token, state }) => withRun(() => replace(() => ask('branch', { ...where(), step, position, token, state }, (reply) => show(reply, { step, position })))),
-    fetchLife: (position) => bridge.call('life', { ...where(), position }).then((reply) => {
-      if (reply.kind === 'error') throw new Error(reply.text);
-      return reply;
-    }),
-    switchBranch: (id) => replace(() => bridge.call('show', { run: run.key, branch: id }).then((reply) => receive(reply, (found) => show(found)))),
-    compareBranches: (a, b) => replace(() => compareBranches(a, b)),
-    requestExport: (kind) => {
-      const state = viewer.getState();
-      withRun(() => shell.download({ ...where(), kind, step: state.step, position: state.position >= 0 ? state.position : null, mask: state.order }));
-    },
-    onChange: () => remember(),
-  }, { exports: EXPORTS, keysFrom: root });
-  shell.setViewer(viewer);
+    requestStop: () => client.stop(),
+    requestBranch: ({ lane, ...edit }) => withRun(() => client.replace(() => branch(client.run.lanes[lane], edit))),
+    ask: (name, data) => new Promise((answer) => { withRun(() => answer(client.about(name, data))); }),
+    switchBranch: (id) => client.replace(() => client.look(id).then((found) => found && show(found[0]))),
+    compareBranches: (a, b) => client.replace(() => compareBranches(a, b)),
+    onChange: () => address.remember(),
+  }, { exports: EXPORTS, keysFrom: root, more: config.opening ? [(made) => (first = new First(made, opened()))] : [] });
+  client.viewer = viewer;
 
-  function where() { return { run: run.key, branch: run.branch }; }
+  /** What the short view is made of. */
+  function opened() {
+    const [item] = config.gallery;
+    const clashing = config.gallery.find((each) => each.name === 'Clashing');
+    return {
+      hook: item.hook,
+      others: config.opening.others,
+      onFull: () => showFull(),
+      next: [
+        clashing && ['a Sudoku that clashes with itself', () => { showFull(); openCase(clashing); }],
+        ['why this works, in ten pages', () => showTab('Learn')],
+        ['a sentence of your own', () => { showFull(); prompt.focus(); prompt.select(); }],
+        ['all four side by side', () => openComparison(item)],
+      ].filter(Boolean),
+    };
+  }
+
+  function setShort(on) {
+    root.classList.toggle('dw-short', on);
+    viewer.setShort(on);
+  }
+
+  /** Everything, now and whenever this visitor comes back. */
+  function showFull() {
+    keep(VIEW, 'full');
+    setShort(false);
+    address.remember();
+  }
+
+  root.addEventListener('keydown', onKey);
+  document.body.addEventListener('keydown', (event) => event.target === document.body && onKey(event));
+  function onKey(event) {
+    if (event.key === 'f' && viewer.short && root.offsetParent && !event.ctrlKey && !event.metaKey && !event.altKey) showFull();
+  }
 
   function request() {
     return { prompt: prompt.value, model: settings.model(), decoder: settings.decoder(), settings: settings.values(), ...shell.picture.request() };
   }
 
+  /** A new run in the place of what is on screen, with a branch if there are `edits`. */
   function start(what, then) {
-    replace(() => ask('start', what, (reply) => {
-      asked = what;
+    client.replace(() => client.start(what, (reply) => {
+      begin(what, reply);
       show(reply, { step: 0 });
-    }, () => { if (asked === what) then?.(); }));
+    }, then));
+  }
+
+  function begin(what, reply) {
+    asked = what;
+    edits = [[]];
+    for (const edit of what.edits ?? []) edits.push([...edits.at(-1), edit]);
+    settings.learn(what.model, reply.defaults);
+    shell.shows(what.prompt);
   }
 
   function show(reply, state) {
-    run = { key: reply.run, branch: reply.branch, live: reply.live, finished: reply.finished, steps: reply.payload.steps.length };
-    viewer.load(reply.payload, state);
+    viewer.load(reply.payload, { lane: 0, ...state });
     viewer.setBranches(reply.branches, reply.branch);
   }
 
-  /** Does something with the run on screen; the page opens on a view that has none yet. */
-  function withRun(action) {
-    if (run) action();
-    else if (asked) start(asked, action);
+  function branch(lane, edit) {
+    client.branch(lane, edit, (reply) => {
+      edits[reply.branch] = [...edits[lane.branch], edit];
+      show(reply, { step: edit.step, position: edit.position });
+    });
   }
 
+  /** Does something with the run on screen; the page opens on a view that has none yet, and keeps it while one is made. */
+  function withRun(action) {
+    if (client.run) action();
+    else if (asked) client.start(asked, (reply) => begin(asked, reply), () => advance(null, action)); // to where the view is
+  }
+
+  /** Goes on with the lane one looks at; to the end (null), then with the other one side by side. */
   function advance(steps, then) {
-    if (!run) return withRun(() => advance(steps, then));
-    if (!run.live) return say('This trace was opened from a file and has no model behind it; decode its prompt to go on.');
-    if (run.finished) return then?.();
-    if (steps === null) viewer.setBusy('Decoding …');
-    ask('advance', steps === null ? where() : { ...where(), steps }, (reply) => {
-      run.finished = reply.finished;
-      run.steps += reply.steps.length;
-      viewer.append(reply.steps);
-    }, then);
+    if (!client.run) return withRun(() => advance(steps, then));
+    const lane = [client.here, ...client.run.lanes].find((each) => !each.finished);
+    if (!lane) return then?.();
+    if (!lane.live) return say(NO_MODEL);
+    client.advance(steps, lane, () => (steps === null && lane.finished ? advance(null, then) : then?.()));
   }
 
   async function compareBranches(a, b) {
-    const replies = await Promise.all([a, b].map((id) => bridge.call('show', { run: run.key, branch: id })));
-    const bad = replies.find((reply) => reply.kind === 'error');
-    if (bad) return say(bad.text);
-    const names = new Map(replies[0].branches.map((branch) => [branch.id, branch.name]));
+    const replies = await client.look(a, b);
+    if (!replies) return;
+    const names = new Map(replies[0].branches.map((each) => [each.id, each.name]));
     viewer.load(replies.map((reply) => ({ ...reply.payload, name: names.get(reply.branch) })));
   }
 
@@ -114,8 +152,7 @@ export function mountWatch(root, bridge, config) {
 
   /** A case whose model this page does not offer: its recorded trace. */
   async function replayCase(item) {
-    receive(await bridge.call('recorded', { name: item.name }), (reply) => replace(() => {
-      prompt.value = item.prompt;
+    receive(await bridge.call('recorded', { name: item.name }), (reply) => client.replace(() => {
       showRecorded(reply, { step: item.step ?? 0, position: item.select ?? -1 });
       shell.showCase(item);
     }));
@@ -125,52 +162,87 @@ export function mountWatch(root, bridge, config) {
     file.value = '';
     if (!chosen) return;
     if (chosen.size > config.limits.upload) return say(`That file is larger than ${config.limits.upload >> 20} MB.`);
-    receive(await bridge.call('open_trace', { data: await readFile(chosen) }), (reply) => replace(() => {
+    receive(await bridge.call('open_trace', { data: await readFile(chosen) }), (reply) => client.replace(() => {
       showRecorded(reply, { step: 0 });
       shell.showCase(null);
     }));
   }
 
+  /** A trace with no model behind it, and the prompt and settings it was made with. */
   function showRecorded(reply, state) {
+    const { prompt: text, model, decoder, settings: used } = reply.payload;
     asked = null;
     say(null);
+    prompt.value = text;
+    shell.shows(text);
+    settings.set({ model, decoder, settings: used });
+    client.hold(reply);
     show(reply, state);
+    address.rest();
   }
 
-  // Links: the address holds what was asked and where one looks.
+  // Links: the address holds what was asked, the edits that lead to the branch, and where one looks.
 
-  const remember = createAddress(root, [...OWN_PARAMETERS, ...settings.names()], (parameters) => {
-    if (!asked) return;
+  const address = createAddress(root, 'Watch', () => {
     const state = viewer.getState();
-    const values = { prompt: asked.prompt, model: asked.model, decoder: asked.decoder, ...asked.settings, ran: run?.steps ?? 0, step: state.step, select: state.position >= 0 ? state.position : null };
-    for (const [name, value] of Object.entries(values)) if (value != null) parameters.set(name, value);
-  });
+    if (viewer.short) return { place: 'first', values: {} };
+    if (!asked) return client.run && { place: ['file', client.run.key], values: {} };
+    const { prompt: text, model, decoder } = asked;
+    const unusual = settings.unusual(model, decoder, asked.settings);
+    const lane = client.run ? client.here : { branch: 0, steps: viewer.last };
+    const leads = editsTo(edits[lane.branch]);
+    const values = { prompt: text, model, decoder, ...unusual, edits: leads, ran: lane.steps, step: state.step, select: state.position >= 0 ? state.position : undefined, view: viewTo(state) };
+    return { place: [text, model, decoder, unusual, leads], values };
+  }, restore);
 
-  function restore() {
-    const parameters = new URL(location.href).searchParams;
-    const first = config.gallery[0];
-    if (!parameters.has('prompt')) {
-      if (!first) return;
-      if (!config.models.includes(first.model)) return replayCase(first);
-      prompt.value = first.prompt;
-      settings.set({ decoder: first.decoder, settings: first.settings });
-      if (!config.opening) return start(request(), () => viewer.select(first.select ?? 0));
-      asked = request();
-      viewer.load(config.opening, { step: 0, position: first.select ?? 0 });
-      return;
-    }
+  function restore(place, same) {
+    if (parameter('prompt') !== null) setShort(false);
+    const [ran, step, select] = ['ran', 'step', 'select'].map((name) => numberFrom(parameter(name)));
+    const view = { ...viewFrom(parameter('view')), ...(step !== null && { step }), ...(select !== null && { position: select }) };
+    const look = () => viewer.setState(view);
+    if (same) return look();
+    const [kind, key] = Array.isArray(place) ? place : [];
+    if (kind === 'file' && !parameter('prompt')) return openAgain(key);
+    const text = parameter('prompt');
+    if (text === null) return openFirst();
+    const decoder = parameter('decoder') ?? settings.decoder();
     const values = {};
-    for (const name of settings.names(parameters.get('decoder'))) if (parameters.has(name)) values[name] = parameters.get(name).slice(0, 100);
-    const wanted = { prompt: parameters.get('prompt').slice(0, config.limits.prompt + 1), model: parameters.get('model') ?? settings.model(), decoder: parameters.get('decoder') ?? settings.decoder(), settings: values };
-    prompt.value = wanted.prompt;
-    settings.set(wanted);
-    const number = (name) => (/^\d{1,5}$/.test(parameters.get(name) || '') ? Number(parameters.get(name)) : null);
-    const [ran, step, select] = [number('ran'), number('step'), number('select')];
-    const back = () => {
-      if (step !== null) viewer.setStep(step);
-      if (select !== null) viewer.select(select);
-    };
-    start(wanted, () => (ran ? advance(ran, back) : back()));
+    for (const name of settings.names(decoder)) if (parameter(name) !== null) values[name] = parameter(name).slice(0, 100);
+    prompt.value = text.slice(0, config.limits.prompt + 1);
+    settings.set({ model: parameter('model'), decoder, settings: values });
+    const model = parameter('model') ?? settings.model();
+    const known = config.models.includes(model) && config.decoders.some((each) => each.name === decoder);
+    const wanted = { prompt: prompt.value, model, decoder, settings: known ? settings.values() : values, edits: editsFrom(parameter('edits')) };
+    shell.showCase(null);
+    start(wanted, () => {
+      const left = (ran ?? 0) - client.here.steps;
+      if (left > 0) advance(left, look);
+      else look();
+    });
+  }
+
+  /** A trace from a file, when one comes back to it. */
+  async function openAgain(key) {
+    const reply = await bridge.call('show', { run: key });
+    if (reply.kind === 'error') openFirst();
+    else showRecorded(reply, { step: 0 });
+  }
+
+  function openFirst() {
+    const item = config.gallery[0];
+    if (!item) return;
+    if (!config.models.includes(item.model)) return replayCase(item);
+    prompt.value = item.prompt;
+    settings.set({ decoder: item.decoder, settings: item.settings });
+    if (!config.opening) return start(request(), () => viewer.select(item.select ?? 0));
+    client.run = null;
+    asked = request();
+    edits = [[]];
+    shell.shows(asked.prompt);
+    const short = recall(VIEW) !== 'full';
+    setShort(short);
+    viewer.load(config.opening.payload, { step: 0, position: item.select ?? 0 }).then(() => short && first.begin());
+    address.rest();
   }
 
   const describe = () => {
@@ -179,5 +251,5 @@ export function mountWatch(root, bridge, config) {
   };
   settings.onChange(describe);
   describe();
-  restore();
+  address.open();
 }

@@ -1,35 +1,43 @@
-"""The decoders by name."""
+"""The decoders. The project's own enter by the door that is open to everyone: `register_decoder`."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from dard.decoders.base import Decision, Decoder, ask, finish_step, step
+from dard.decoders.base import (
+    Decision,
+    Decoder,
+    most_confident,
+    plain_question,
+    predict_published,
+    shadow_question,
+    sweep,
+)
 from dard.decoders.dard import Dard
 from dard.decoders.entropy_bound import EntropyBound
+from dard.decoders.predict import Prediction, probability_of
+from dard.decoders.registry import DECODERS, defaults_for, get_decoder, make_settings, register_decoder
 from dard.decoders.saber import Saber
 from dard.decoders.standard import Standard
 from dard.decoders.threshold import Threshold
 from dard.decoders.wino import Wino
-from dard.settings import Settings
-from dard.state import InputError
+from dard.plugins import load_packages
 
-__all__ = ["DECODERS", "Decision", "Decoder", "ask", "finish_step", "get_decoder", "make_settings", "step"]
+__all__ = [
+    "DECODERS",
+    "Decision",
+    "Decoder",
+    "Prediction",
+    "defaults_for",
+    "get_decoder",
+    "make_settings",
+    "most_confident",
+    "plain_question",
+    "predict_published",
+    "probability_of",
+    "register_decoder",
+    "shadow_question",
+    "sweep",
+]
 
-DECODERS: dict[str, Decoder] = {
-    decoder.name: decoder for decoder in (Dard(), Wino(), Saber(), Standard(), Threshold(), EntropyBound())
-}
-
-
-def get_decoder(name: str) -> Decoder:
-    try:
-        return DECODERS[name]
-    except (KeyError, TypeError):
-        raise InputError(f"unknown decoder {str(name)[:60]!r}; allowed are {', '.join(DECODERS)}") from None
-
-
-def make_settings(decoder: str, values: dict[str, Any], model: Any = None) -> Settings:
-    """A decoder's settings from keyword values; what is not given comes from the model's own defaults, then ours."""
-    kind = get_decoder(decoder).Settings
-    defaults = {k: v for k, v in getattr(model, "defaults", {}).items() if k in kind.allowed()}
-    return kind.of(defaults | values)
+for _own in (Dard, Wino, Saber, Standard, Threshold, EntropyBound):
+    register_decoder(_own)
+load_packages("dard.decoders", lambda entry: register_decoder(entry.load()))

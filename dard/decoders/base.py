@@ -1,15 +1,15 @@
-"""The skeleton all decoders share.
+"""What a decoder is: two pure functions and its own words.
 
-A decoder is two pure functions: `ask` turns a state into one question to the model, `decide` turns the answer into a
-`Decision`. `step` puts them together. Because asking and deciding are apart, several decodes can put their questions
-to the model in one batch. No decoder loops; `Session` does.
+`ask` turns a state into one question to the model, `decide` turns the answer into a `Decision`; `about` and `say` are
+all that anyone needs to show what it did. Because asking and deciding are apart, several decodes can put their
+questions to the model in one pass. No decoder loops; the driver does. The helpers below serve decoders that are
+built like the published ones; a decoder from elsewhere may use them or not.
 """
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -17,40 +17,39 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from dard import settings as settings_module
+from dard.about import About
 from dard.decoders.predict import Prediction, predict
-from dard.models.base import Frozen, Model, Question, answer
-from dard.models.memory import peak_bytes
+from dard.models.base import Answer, Model, Question
 from dard.settings import Settings
 from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
-from dard.trace import TOP_K, Step, Top, pack
-
-ALL_UNMASKED = "all unmasked"
+from dard.trace import TOP_K, Step
+from dard.words import Words, plainly
 
 
 @dataclass
 class Decision:
-    """What a decoder made of the model's answer. Positions it does not mention stay as they were."""
+    """What a decoder made of the model's answer. Positions it does not mention stay as they were.
+
+    `columns`, `paths`, `events`, `notes` and `facts` are for the trace; what `About` does not declare is not recorded.
+    """
 
     tokens: dict[int, int] = field(default_factory=dict)
     states: dict[int, str] = field(default_factory=dict)
     confidence: dict[int, float] = field(default_factory=dict)
     reliability: dict[int, float] | None = None  # None: the confidence itself
-    weights: dict[int, float] = field(default_factory=dict)
-    score_p: dict[int, float] = field(default_factory=dict)
-    score_d: dict[int, float] = field(default_factory=dict)
-    accepted: list[int] = field(default_factory=list)
-    forced: list[int] = field(default_factory=list)
-    top: dict[str, tuple[list[int], Prediction]] = field(default_factory=dict)
+    columns: dict[str, dict[int, float]] = field(default_factory=dict)
+    paths: dict[str, tuple[Sequence[int], Prediction]] = field(default_factory=dict)
+    events: dict[str, list[int]] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
     facts: dict[str, float] = field(default_factory=dict)
-    block_mask: Tensor | None = None
-    outside_keys: Tensor | None = None
     memory: Any = None
     ended_by: str | None = None  # set when the block is done, except by the common reason
 
-    def commit(self, positions: Sequence[int], tokens: Sequence[int]) -> None:
+    def commit(self, positions: Sequence[int], tokens: Mapping[int, int]) -> None:
         """Unmask positions with their tokens."""
-        for position, token in zip(positions, tokens, strict=True):
-            self.tokens[position] = token
+        for position in positions:
+            self.tokens[position] = tokens[position]
             self.states[position] = UNMASKED
 
     def remask(self, positions: Sequence[int], mask_id: int) -> None:
@@ -63,10 +62,14 @@ class Decoder(ABC):
     """One decoding method. Instances hold no state."""
 
     name: ClassVar[str]
-    title: ClassVar[str]
-    Settings: ClassVar[type[Settings]]
+    title: ClassVar[str] = ""  # nothing: the name
+    rule: ClassVar[str] = ""  # a few words on how it decides
+    Settings: ClassVar[type[Settings]] = settings_module.Settings
+    needs: ClassVar[frozenset[str]] = frozenset()  # of what a model may offer beyond logits
     states: ClassVar[str] = MASKED + UNMASKED  # the states its positions can be in
-    has_shadow: ClassVar[bool] = False
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # settings that go together, by a name
+    about: ClassVar[About] = About()
+    grid: ClassVar[Sequence[Mapping[str, Any]]] = ({},)  # its settings in a sweep
 
     def begin_block(self, settings: Any, state: DecodeState) -> Any:
         """The memory a block starts with; `state.memory` is what the previous block left."""
@@ -77,154 +80,43 @@ class Decoder(ABC):
         """Forward: the input of this step, its mask, and the rows whose logits are needed."""
 
     @abstractmethod
-    def decide(self, model: Model, settings: Any, state: DecodeState, logits: Tensor, record: bool) -> Decision:
-        """Everything after the forward pass. `logits` may be overwritten. With `record`, also what a trace shows."""
+    def decide(self, model: Model, settings: Any, state: DecodeState, question: Question, answer: Answer) -> Decision:
+        """Everything after the forward pass. `answer.logits` may be overwritten."""
 
     def block_done(self, state: DecodeState) -> bool:
         """Whether the block that `state` stands in needs no further step."""
         return not state.free(MASKED + CANDIDATE)
 
+    def looks_at(self, step: Step, position: int) -> bool:
+        """Whether a step's rule had anything to do with a position."""
+        return step.block[0] <= position < step.block[1]
 
-def ask(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) -> Question:
-    """What a step asks. With a prefix cache the prompt stays as it was in the first step of the block."""
-    question = decoder.ask(model, settings, state)
-    if settings.prefix_cache == "off" or not state.prompt:
-        return question
-    opening = ask(decoder, model, settings, state.opening) if state.opening else None
-    return replace(question, frozen=Frozen(len(state.prompt), opening))
+    def say(self, step: Step, position: int, words: Words) -> str:
+        """Why a position is as it is after a step, in one sentence. By default what the states alone tell."""
+        return plainly(step, position, words)
 
+    def points(self, masks: int) -> list[dict[str, Any]]:
+        """The grid as far as it makes sense for answers of so many masks."""
+        return [dict(point) for point in self.grid]
 
-def step(
-    decoder: Decoder, model: Model, settings: Settings, state: DecodeState, record: bool = True
-) -> tuple[Step, DecodeState]:
-    """One forward pass and one state update: the record of it, and the next state."""
-    began = time.perf_counter()
-    question = ask(decoder, model, settings, state)
-    asked = time.perf_counter()
-    logits = answer(model, question)
-    forward = time.perf_counter() - asked
-    result = finish_step(decoder, model, settings, state, logits, forward, record)
-    result[0].__dict__["other_seconds"] = round(time.perf_counter() - began - forward, 6)
-    return result
+    def about_with(self, settings: Mapping[str, Any]) -> About:
+        """`about` for a run with these settings; they may come from a file and lack some."""
+        return self.about
 
-
-@torch.inference_mode()
-def finish_step(
-    decoder: Decoder,
-    model: Model,
-    settings: Settings,
-    state: DecodeState,
-    logits: Tensor,
-    forward_seconds: float,
-    record: bool = True,
-) -> tuple[Step, DecodeState]:
-    """The half of a step that comes after the forward pass."""
-    began = time.perf_counter()
-    decision = decoder.decide(model, settings, state, logits, record)
-    after = apply(state, decision)
-    done = decoder.block_done(after)
-    ended_by = (decision.ended_by or ALL_UNMASKED) if done else None
-    moved = after.at_open_block() if done else after
-    if done and not moved.finished:
-        moved = replace(moved, memory=decoder.begin_block(settings, moved))
-    entry = make_step(state, after, decision, ended_by, model, record)
-    entry.__dict__["forward_seconds"] = round(forward_seconds, 6)
-    entry.__dict__["peak_bytes"] = peak_bytes(model.device)
-    entry.__dict__["other_seconds"] = round(time.perf_counter() - began, 6)
-    return entry, moved
+    def describe(self, settings: Mapping[str, Any]) -> About:
+        """What a trace of this decoder holds about itself."""
+        symbols = {name: allowed.symbol for name, allowed in self.Settings.allowed().items() if allowed.symbol}
+        about = self.about_with(settings).with_values(settings, symbols)
+        return replace(about, title=self.title or self.name, rule=self.rule, states=self.states)
 
 
-def apply(state: DecodeState, decision: Decision) -> DecodeState:
-    """The state after a decision."""
-    tokens, states, confidence = list(state.tokens), list(state.states), list(state.confidence)
-    reliability = list(state.reliability)
-    for position, token in decision.tokens.items():
-        tokens[position] = token
-    for position, letter in decision.states.items():
-        states[position] = letter
-    for position, value in decision.confidence.items():
-        confidence[position] = value
-    for position, value in (decision.reliability or decision.confidence).items():
-        reliability[position] = value
-    return replace(
-        state,
-        tokens=tuple(tokens),
-        states="".join(states),
-        confidence=tuple(confidence),
-        reliability=tuple(reliability),
-        step=state.step + 1,
-        memory=decision.memory,
-        opening=state.opening or state,
-    )
+def sweep(name: str, *values: Any) -> list[dict[str, Any]]:
+    """A grid over one setting.
 
-
-def make_step(
-    before: DecodeState, after: DecodeState, decision: Decision, ended_by: str | None, model: Model, record: bool
-) -> Step:
-    """The record of a step. Transitions are read off the states before and after."""
-    moves: dict[str, list[int]] = {name: [] for name in ("decided", "promoted", "weakened", "demoted", "replaced")}
-    accepted = set(decision.accepted)
-    for i, (old, new) in enumerate(zip(before.states, after.states, strict=True)):
-        if old == MASKED and new != MASKED:
-            moves["decided"].append(i)
-        elif old != MASKED and new == MASKED:
-            moves["demoted"].append(i)
-        elif old == CANDIDATE and new == UNMASKED and i not in accepted:
-            moves["promoted"].append(i)
-        elif old == UNMASKED and new == CANDIDATE:
-            moves["weakened"].append(i)
-        if MASKED not in (old, new) and before.tokens[i] != after.tokens[i]:
-            moves["replaced"].append(i)
-    length = len(after.tokens)
-    block = before.block_range
-    entry = Step.model_construct(
-        index=after.step,
-        block=(block.start, block.stop),
-        tokens=list(after.tokens),
-        states=after.states,
-        confidence=[round(c, 6) for c in after.confidence],
-        weights=column(decision.weights, length),
-        score_p=column(decision.score_p, length),
-        score_d=column(decision.score_d, length),
-        accepted=sorted(accepted),
-        forced=list(decision.forced),
-        edited=[],
-        top={path: make_top(*found) for path, found in decision.top.items()} if record else {},
-        facts={name: round(float(value), 6) for name, value in decision.facts.items()},
-        why={},
-        ended_by=ended_by,
-        forward_seconds=0.0,
-        peak_bytes=None,
-        other_seconds=0.0,
-        decided=moves["decided"],
-        promoted=moves["promoted"],
-        weakened=moves["weakened"],
-        demoted=moves["demoted"],
-        replaced=moves["replaced"],
-    )
-    entry._before = (list(before.tokens), before.states, [round(c, 6) for c in before.confidence])
-    entry._fixed = list(before.fixed)
-    entry._num_layers = model.num_layers
-    if record and decision.block_mask is not None:
-        entry._mask = pack(decision.block_mask.numpy())
-        if decision.outside_keys is not None:
-            entry._outside = pack(decision.outside_keys.numpy())
-    return entry
-
-
-def column(values: dict[int, float], length: int) -> list[float | None]:
-    row: list[float | None] = [None] * length
-    for position, value in values.items():
-        row[position] = round(value, 6)
-    return row
-
-
-def make_top(positions: list[int], prediction: Prediction) -> Top:
-    ids = prediction.top_token[:, :TOP_K]
-    p = (prediction.top_probability[:, :TOP_K].double() * 10_000).round().clamp(0, 10_000).long()
-    return Top.model_construct(
-        positions=list(positions), k=ids.shape[1], ids=ids.flatten().tolist(), p=p.flatten().tolist()
-    )
+    >>> sweep("n", 4, 5)
+    [{'n': 4}, {'n': 5}]
+    """
+    return [{name: value} for value in values]
 
 
 def plain_question(model: Model, state: DecodeState, positions: Sequence[int]) -> Question:
@@ -252,22 +144,24 @@ def shadow_question(
     """
     before, block = len(state.prompt), state.block_range
     size = before + len(state.tokens)
-    length = len(block)
-    inside = torch.cat([torch.arange(before + block.start, before + block.stop), torch.arange(size, size + length)])
-    mask = torch.ones(size + length, size + length, dtype=torch.bool)
+    inside = block_places(state)
+    mask = torch.ones(size + len(block), size + len(block), dtype=torch.bool)
     mask[:, inside] = outside_keys
     mask[inside[:, None], inside] = block_mask
     rows = [before + i for i in x_positions] + [size + i - block.start for i in s_positions]
     return Question(
-        ids=torch.tensor(state.prompt + state.tokens + (model.mask_id,) * length),
+        ids=torch.tensor(state.prompt + state.tokens + (model.mask_id,) * len(block)),
         positions=torch.cat([torch.arange(size), torch.arange(before + block.start, before + block.stop)]),
         mask=mask,
         rows=torch.tensor(rows, dtype=torch.long),
     )
 
 
-def has_outside(state: DecodeState) -> bool:
-    return len(state.prompt) + len(state.tokens) > len(state.block_range)
+def block_places(state: DecodeState) -> Tensor:
+    """Where the block and then its shadow stand in a question with a shadow, [2B]."""
+    before, block = len(state.prompt), state.block_range
+    size = before + len(state.tokens)
+    return torch.cat([torch.arange(before + block.start, before + block.stop), torch.arange(size, size + len(block))])
 
 
 def noise_of(settings: Settings, state: DecodeState) -> dict[str, Any]:
@@ -279,7 +173,7 @@ def noise_of(settings: Settings, state: DecodeState) -> dict[str, Any]:
 
 
 def predict_published(
-    model: Model, settings: Settings, state: DecodeState, logits: Tensor, record: bool, **options: Any
+    model: Model, settings: Settings, state: DecodeState, logits: Tensor, **options: Any
 ) -> Prediction:
     """Prediction as the published baselines make it: softmax in float64 over the whole vocabulary."""
     return predict(
@@ -287,12 +181,12 @@ def predict_published(
         mask_id=model.mask_id,
         mask_counts=True,
         precision=torch.float64,
-        top=TOP_K if record else 2,
+        top=TOP_K if state.record else 2,
         **noise_of(settings, state),
         **options,
     )
 
 
-def most_confident(confidence: dict[int, float], count: int) -> list[int]:
+def most_confident(confidence: Mapping[int, float], count: int) -> list[int]:
     """The `count` positions of highest confidence, surest first; the leftmost wins a tie."""
     return sorted(confidence, key=lambda position: (-confidence[position], position))[:count]

@@ -7,28 +7,25 @@ Where the paper is silent (progress, the end of a block, what the outside sees) 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from functools import lru_cache
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from dard.about import About, Column, Path, Threshold
 from dard.attention import ORDERINGS, dard_mask, ordering_values, reliable_keys
-from dard.decoders.base import (
-    Decision,
-    Decoder,
-    has_outside,
-    most_confident,
-    noise_of,
-    plain_question,
-    shadow_question,
-)
+from dard.decoders.base import Decision, Decoder, most_confident, noise_of, plain_question, shadow_question
 from dard.decoders.predict import Prediction, joined, mix_, predict, probability_of
-from dard.models.base import Model, Question
+from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
-from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState, InputError
-from dard.trace import TOP_K
+from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
+from dard.trace import TOP_K, Step
 from dard.weights import mixing_weights
+from dard.words import Words, against, number
 
 LAMBDA = 0.5 ** (1 / 8)  # the kernel halves every 8 positions
 
@@ -38,7 +35,7 @@ Picture = tuple[tuple[int, ...], str]  # tokens and states of a block
 @dataclass(frozen=True, kw_only=True)
 class DardSettings(Settings):
     tau_c: float = setting(
-        0.6, "confidence above which a token becomes a candidate", float, symbol="τ_c", low=0, high=1
+        0.6, "confidence above which a token becomes a candidate", float, symbol="τ_c", low=0, high=1, below="tau_u"
     )
     tau_u: float = setting(0.8, "confidence above which a token is unmasked", float, symbol="τ_u", low=0, high=1)
     lambda_: float = setting(
@@ -70,11 +67,6 @@ class DardSettings(Settings):
         None, "cap on the steps of a block; nothing: twice the block's length", int, low=1, high=100_000, optional=True
     )
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.tau_c > self.tau_u:
-            raise InputError(f"tau_c = {self.tau_c:g} is above tau_u = {self.tau_u:g}; tau_c must be at most tau_u")
-
 
 @dataclass(frozen=True)
 class Memory:
@@ -90,12 +82,77 @@ def picture(state: DecodeState) -> Picture:
     return state.tokens[block.start : block.stop], state.states[block.start : block.stop]
 
 
+# Why a candidate sees another, or does not: in a sentence about a verification, and in one about a cell of the mask.
+ORDER_WORDS = {
+    "confidence": ("more confident", "less confident", "at least as confident", "less confident"),
+    "entropy": ("of lower entropy", "of higher entropy", "of at most the same entropy", "of higher entropy"),
+    "margin": ("of larger margin", "of smaller margin", "of at least the same margin", "of smaller margin"),
+    "l2r": ("to its left", "to its right", "not further right", "further right"),
+    "bidirectional": (
+        "all candidates see each other", "", "a candidate too, and all candidates see each other", "hidden"
+    ),
+}  # fmt: skip
+REOPENED = "decoding repeats itself or reached its cap, and what was still moving is decided anew"
+
+
 class Dard(Decoder):
     name = "dard"
     title = "DARD"
+    rule = "checks candidates against surer ones only"
     Settings = DardSettings
-    states: ClassVar[str] = MASKED + CANDIDATE + UNMASKED
-    has_shadow = True
+    states = MASKED + CANDIDATE + UNMASKED
+    presets = {"accurate": {"tau_c": 0.6, "tau_u": 0.8}, "fast": {"tau_c": 0.4, "tau_u": 0.5}}
+    grid = [{"tau_c": c, "tau_u": u} for c in (0.4, 0.5, 0.6) for u in (0.6, 0.7, 0.8)]  # the paper's
+    about = About(
+        columns=[
+            Column("w", "w", "share of the x path in a masked position's prediction", range=(0, 1)),
+            Column("P", "P", "how strongly promotions nearby speak for the candidates", mirror="D"),
+            Column("D", "D", "how strongly demotions nearby speak against them"),
+        ],
+        paths=[
+            Path("x", "x path", "the prediction with the candidates in view", "the x path decides"),
+            Path("s", "s path", "the shadow's prediction, candidates hidden", "the shadow decides (was decided)"),
+            Path("mix", "mix", "the two predictions, mixed with weight w", "the mix decides (was masked)"),
+        ],
+        thresholds=[Threshold("tau_c", enters=CANDIDATE), Threshold("tau_u", enters=UNMASKED)],
+        shadow=True,
+        cells={
+            "self": "a shadow never sees its own token",
+            "own": "its own token is hidden from it, so it sees its own mask",
+            "xMx*1": "a masked query in x sees everything in x",
+            "xMs*0": "a masked query in x sees the tokens themselves, so it needs no shadow",
+            "**xU1": "unmasked tokens are visible to everyone",
+            "**sU0": "it sees the unmasked token itself instead",
+            "sMxC0": "the cautious path treats candidates as masks",
+            "sMsC1": "the candidate itself is hidden from the cautious path",
+            "*UxC0": "an unmasked query sees unmasked tokens only",
+            "*UsC1": "the candidate itself is hidden from it",
+            "**xM0": "nothing is decided there; it sees the shadow instead",
+            "**sM1": "a masked position is seen through its shadow",
+        },
+    )
+
+    def about_with(self, settings: Mapping[str, Any]) -> About:
+        _, _, surer, less_sure = ORDER_WORDS.get(
+            str(settings.get("ordering")), ("", "", "ranked higher", "ranked lower")
+        )
+        cells = {
+            "*CxC1": f"{{k}} is {surer}",
+            "*CxC0": f"{{k}} is {less_sure}",
+            "*CsC0": f"{{k}} is {surer}, so the token itself is seen",
+            "*CsC1": f"{{k}} is {less_sure}, so only its mask is seen",
+        }
+        w, p, d = self.about.columns
+        decay, prior = settings.get("lambda_"), settings.get("p0")
+        if isinstance(decay, float) and 0 < decay < 1 and isinstance(prior, int | float):
+            pull = (
+                "Each ▲ ▼ pulls by λ to the power of its distance; "
+                f"with λ = {decay:.3f} that halves every {math.log(0.5) / math.log(decay):.1f} positions."
+            )
+            p = replace(p, help=pull)
+            if settings.get("mixing") == "adaptive":
+                w = replace(w, formula=f"({{P}} + {prior:.2f}) / ({{P}} + {{D}} + {prior:.2f})")
+        return replace(self.about, cells={**self.about.cells, **cells}, columns=(w, p, d))
 
     def begin_block(self, settings: DardSettings, state: DecodeState) -> Memory:
         return Memory(seen=(picture(state),))
@@ -121,20 +178,19 @@ class Dard(Decoder):
         return dard_mask(states, order), outside
 
     def decide(
-        self, model: Model, settings: DardSettings, state: DecodeState, logits: Tensor, record: bool
+        self, model: Model, settings: DardSettings, state: DecodeState, question: Question, answer: Answer
     ) -> Decision:
+        logits = answer.logits
         if state.memory.committing:
-            return self.commit_surest(model, settings, state, logits, record)
+            return self.commit_surest(model, settings, state, logits)
         masked, held = state.free(MASKED), state.free("CU")
         m = len(masked)
         logits_x, logits_s, logits_held = logits[:m], logits[m : 2 * m], logits[2 * m :]
         wants_entropy = settings.ordering == "entropy"
         decision = Decision()
-        decision.block_mask, outside = self.masks(settings, state)
-        decision.outside_keys = outside if has_outside(state) else None
 
         # Verify C and U from the shadow logits.
-        judged = self.predict(model, settings, state, logits_held, wants_entropy, record, noise=False)
+        judged = self.predict(model, settings, state, logits_held, wants_entropy)
         if settings.verify == "argmax":
             verdict, confidence = judged.token, judged.probability
         else:
@@ -152,23 +208,23 @@ class Dard(Decoder):
         if settings.mixing != "adaptive":
             w = [float(settings.mixing)] * m
         changes_x = any(value != 1 for value in w)
-        if record:
-            only_s = self.predict(model, settings, state, logits_s, wants_entropy, record, noise=False)
-            decision.top["s"] = (masked + held, joined([only_s, judged]))
-        if record and changes_x:
-            decision.top["x"] = (masked, self.predict(model, settings, state, logits_x, False, record, noise=False))
+        if state.record:
+            only_s = self.predict(model, settings, state, logits_s, wants_entropy)
+            decision.paths["s"] = (masked + held, joined([only_s, judged]))
+        if state.record and changes_x:
+            decision.paths["x"] = (masked, self.predict(model, settings, state, logits_x))
         if changes_x:
             mix_(logits_x, logits_s, torch.tensor(w, dtype=torch.float32, device=logits.device))
-        mixed = self.predict(model, settings, state, logits_x, wants_entropy, record, noise=True)
+        mixed = self.predict(model, settings, state, logits_x, wants_entropy, noise=True)
         found |= {
             i: (token, c) for i, token, c in zip(masked, mixed.token.tolist(), mixed.probability.tolist(), strict=True)
         }
-        decision.weights = dict(zip(masked, w, strict=True))
-        decision.score_p = dict(zip(masked, P, strict=True))
-        decision.score_d = dict(zip(masked, D, strict=True))
-        if record and masked:
-            decision.top["mix"] = (masked, mixed)
-            decision.top.setdefault("x", (masked, mixed))  # with w = 1 the mix is the x path
+        if masked:
+            values = zip(("w", "P", "D"), (w, P, D), strict=True)
+            decision.columns = {name: dict(zip(masked, row, strict=True)) for name, row in values}
+            decision.paths["mix"] = (masked, mixed)
+            decision.paths.setdefault("x", (masked, mixed))  # with w = 1 the mix is the x path
+        decision.notes["w"] = self.note(settings, w, promoted)
 
         # Transition: M if c ≤ τ_c, C if τ_c < c ≤ τ_u, U above.
         for i, (token, c) in found.items():
@@ -180,17 +236,30 @@ class Dard(Decoder):
         if masked and all(decision.states[i] == MASKED for i in masked):
             best = most_confident({i: found[i][1] for i in masked}, 1)[0]
             decision.tokens[best], decision.states[best] = found[best][0], CANDIDATE
-            decision.forced = [best]
+            decision.events["forced"] = [best]
         if settings.ordering in ("entropy", "margin"):
-            order = masked + held
             if wants_entropy:
                 assert mixed.entropy is not None and judged.entropy is not None
-                values = torch.cat([-mixed.entropy, -judged.entropy])
+                values_of = torch.cat([-mixed.entropy, -judged.entropy])
             else:
-                values = torch.cat([mixed.margin(), judged.margin()])
-            decision.reliability = dict(zip(order, values.tolist(), strict=True))
+                values_of = torch.cat([mixed.margin(), judged.margin()])
+            decision.reliability = dict(zip(masked + held, values_of.tolist(), strict=True))
         self.look_for_the_end(model, settings, state, decision)
         return decision
+
+    @staticmethod
+    def note(settings: DardSettings, weights: list[float], promoted: list[int]) -> str:
+        """What is true of this step's weights."""
+        trusting = "D = 0, so every w is 1 and masked positions trust the x path."
+        if not weights:
+            return "No position was masked in this step, so no weight was needed."
+        if settings.mixing != "adaptive":
+            return f"The weight is set to {settings.mixing:g} for all positions."
+        if any(w != 1 for w in weights):
+            return "w is the share of the x path, which sees the candidates; the s path does not."
+        if promoted:
+            return f"Candidates were promoted and none was demoted: {trusting}"
+        return f"No candidate was promoted or demoted in this step: {trusting}"
 
     def predict(
         self,
@@ -198,12 +267,11 @@ class Dard(Decoder):
         settings: DardSettings,
         state: DecodeState,
         logits: Tensor,
-        entropy: bool,
-        record: bool,
-        noise: bool,
+        entropy: bool = False,
+        noise: bool = False,
     ) -> Prediction:
         sampling = noise_of(settings, state) if noise else {}
-        top = TOP_K if record else 2
+        top = TOP_K if state.record else 2
         return predict(logits, mask_id=model.mask_id, top=top, entropy=entropy, **sampling)
 
     @staticmethod
@@ -242,30 +310,134 @@ class Dard(Decoder):
         decision.memory = replace(decision.memory, committing=reason)
         candidates = [i for i, letter in zip(block, now[1], strict=True) if letter == CANDIDATE]
         if settings.cycle == "accept":
-            decision.accepted = candidates
+            decision.events["accepted"] = candidates
             for i in candidates:
                 decision.states[i] = UNMASKED
             return
         reopened = {i for k, i in enumerate(block) if len({(tokens[k], states[k]) for tokens, states in cycle}) > 1}
         reopened.update(candidates)
         decision.remask(sorted(reopened), model.mask_id)
-        decision.forced = [i for i in decision.forced if i not in reopened]
+        decision.events["forced"] = [i for i in decision.events.get("forced", []) if i not in reopened]
 
-    def commit_surest(
-        self, model: Model, settings: DardSettings, state: DecodeState, logits: Tensor, record: bool
-    ) -> Decision:
+    def commit_surest(self, model: Model, settings: DardSettings, state: DecodeState, logits: Tensor) -> Decision:
         """After the end was called, with everything in view: the surest masked position; if what was still moving has
         been reopened, every one above τ_u."""
         masked = state.free(MASKED)
-        prediction = self.predict(model, settings, state, logits, False, record, noise=True)
-        decision = Decision(memory=state.memory, ended_by=state.memory.committing)
-        decision.confidence = dict(zip(masked, prediction.probability.tolist(), strict=True))
-        tokens = dict(zip(masked, prediction.token.tolist(), strict=True))
+        prediction = self.predict(model, settings, state, logits, noise=True)
+        decision = Decision(memory=state.memory, ended_by=state.memory.committing, paths={"x": (masked, prediction)})
+        decision.confidence = prediction.confidence_at(masked)
         best = most_confident(decision.confidence, 1)
         if settings.cycle == "reopen":
             best = [i for i in masked if decision.confidence[i] > settings.tau_u] or best
-        decision.commit(best, [tokens[i] for i in best])
-        decision.accepted = best
-        if record:
-            decision.top["x"] = (masked, prediction)
+        decision.commit(best, prediction.tokens_at(masked))
+        decision.events["accepted"] = best
+        decision.notes["w"] = (
+            "This pass only commits what is left, with everything in view: there is no second path to mix."
+        )
         return decision
+
+    # Its words.
+
+    def say(self, step: Step, position: int, words: Words) -> str:
+        i, settings = position, step.settings
+        before, after = step.states_before[i], step.states[i]
+        if i in step.accepted and before == MASKED and step.weights[i] is None:
+            return self.say_filled(step, i, words)
+        if step.mask is None and i not in step.decided:  # the pass after the end was called looks at masks only
+            what = f"Position {i} stays masked" if after == MASKED else f"{words.quote(step.tokens[i])} stays as it is"
+            which = "surest masked positions" if settings.get("cycle") == "reopen" else "surest masked position"
+            return f"{what}: the block had stopped moving, and this pass only fills the {which}."
+        if before == MASKED:
+            return self.say_masked(step, i, words)
+        token, c = words.quote(step.tokens_before[i]), step.confidence[i]
+        if settings["verify"] == "held":
+            judged = f"the shadow gives it {{}}{words.other_guess(step, i, 's')}"
+        else:
+            best = words.quote(step.tokens[i]) if after != MASKED else words.guess(step, i, "s")
+            judged = f"its best guess{' ' + best if best else ''} had confidence {{}}"
+        seen = self.say_context(step, i, words)
+        sure = judged.format(against(c, settings["tau_u"], "τ_u"))
+        if i in step.accepted:
+            return f"{token} was accepted as it stood: {seen}, {sure}, but decoding began to repeat itself."
+        if after == MASKED:
+            verdict = judged.format(against(c, settings["tau_c"], "τ_c"))
+            if c > settings["tau_c"]:
+                return f"{token} was revoked, although {seen}, {verdict}: {REOPENED}."
+            return f"{token} was revoked: {seen}, {verdict}."
+        if i in step.replaced:
+            limit, symbol = ("tau_u", "τ_u") if after == UNMASKED else ("tau_c", "τ_c")
+            new = words.quote(step.tokens[i])
+            return f"{token} was replaced by {new}: {seen}, {judged.format(against(c, settings[limit], symbol))}."
+        moves = {"CU": "was promoted", "UC": "was weakened to a candidate", "CC": "stays a candidate"}
+        return f"{token} {moves.get(before + after, 'stays unmasked')}: {seen}, {sure}."
+
+    def say_filled(self, step: Step, i: int, words: Words) -> str:
+        """A position that was filled after the end of its block was called."""
+        token, c, settings = words.quote(step.tokens[i]), step.confidence[i], step.settings
+        if settings.get("cycle") == "reopen" and c > settings["tau_u"]:
+            sure = against(c, settings["tau_u"], "τ_u")
+            return f"{token} was committed: {sure}; the block had stopped moving, and what is sure is filled at once."
+        rest = "no other was above τ_u" if settings.get("cycle") == "reopen" else "what is left is filled one by one"
+        surest = f"as the surest masked position ({number(c)})"
+        return f"{token} was committed {surest}: the block had stopped moving, and {rest}."
+
+    def say_masked(self, step: Step, i: int, words: Words) -> str:
+        """A masked position: two predictions, a weight, and where the mix stands between the thresholds."""
+        after, c, w, settings = step.states[i], step.confidence[i], step.weights[i], step.settings
+        x, s = words.guess(step, i, "x", True), words.guess(step, i, "s", True)
+        start, end = step.block
+        mask = step.mask
+        row = None if mask is None else mask[i - start]
+        candidates = [j for j in candidates_of(step.states_before, start, end) if row is None or row[j - start]]
+        if not candidates:
+            paths = "no candidate was in view"
+        elif x and s:
+            paths = (
+                f"seeing {words.names(step.tokens_before, candidates)} the x path said {x}, "
+                f"without candidates the s path said {s}"
+            )
+        else:
+            paths = f"the x path saw {words.names(step.tokens_before, candidates)}"
+        mixed = f"{paths}; mixed with w = {number(w)}" if w is not None and candidates else paths
+        above_c = against(c, settings["tau_c"], "τ_c")
+        if i in step.forced:
+            return (
+                f"{words.quote(step.tokens[i])} entered as a candidate although {above_c}: "
+                f"{mixed}, and no masked position passed, so the surest one did."
+            )
+        if after == MASKED:
+            best = words.guess(step, i, "mix")
+            said = f"the best guess {best} has " if best else "the best guess has "
+            if c > settings["tau_c"]:
+                return f"Position {i} stays masked, although {mixed}, {said}{above_c}: {REOPENED}."
+            return f"Position {i} stays masked: {mixed}, {said}{above_c}."
+        token = words.quote(step.tokens[i])
+        if i in step.accepted:
+            return f"{token} was decided ({number(c)}) and accepted as it stood: decoding began to repeat itself."
+        if after == CANDIDATE:
+            return f"{token} became a candidate: {mixed}, it has {above_c} and not above τ_u = {settings['tau_u']:.2f}."
+        return f"{token} was unmasked at once: {mixed}, it has {against(c, settings['tau_u'], 'τ_u')}."
+
+    def say_context(self, step: Step, i: int, words: Words) -> str:
+        """Which candidates the verification of i saw, and which it did not."""
+        start, end = step.block
+        mask = step.mask
+        others = [j for j in candidates_of(step.states_before, start, end) if j != i]
+        row = None if mask is None else mask[end - start + i - start]
+        seen = [j for j in others if row is None or row[j - start]]
+        hidden = [j for j in others if row is not None and not row[j - start]]
+        why_seen, why_hidden, *_ = ORDER_WORDS[step.settings["ordering"]]
+        if step.states_before[i] == UNMASKED:
+            why_hidden = "only candidates" if len(hidden) > 1 else "only a candidate"
+        parts = []
+        if seen:
+            parts.append(f"with {words.names(step.tokens_before, seen)} ({why_seen})")
+        if hidden:
+            parts.append(f"without {words.names(step.tokens_before, hidden)} ({why_hidden})")
+        return "seen " + " and ".join(parts) if parts else "seen with unmasked tokens only"
+
+
+@lru_cache(maxsize=8)
+def candidates_of(states: str, start: int, end: int) -> list[int]:
+    """The candidates of a block; a step's sentences all ask for the same."""
+    return [j for j in range(start, end) if states[j] == CANDIDATE]

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
-from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published
-from dard.models.base import Model, Question
+from dard.about import About, Column
+from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
+from dard.decoders.standard import GUESS, committed
+from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
 from dard.state import MASKED, DecodeState
+from dard.trace import Step
+from dard.words import Words, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,30 +25,37 @@ class EntropyBoundSettings(Settings):
 class EntropyBound(Decoder):
     name = "entropy_bound"
     title = "Entropy bound (EB-Sampler)"
+    rule = "as many as an entropy budget allows"
     Settings = EntropyBoundSettings
+    about = About(paths=[GUESS], columns=[Column("entropy", "H", "entropy of the prediction, in nats")])
+    grid = sweep("gamma", 0.01, 0.05, 0.1, 0.5, 1.0)
 
     def ask(self, model: Model, settings: EntropyBoundSettings, state: DecodeState) -> Question:
         return plain_question(model, state, state.free(MASKED))
 
     def decide(
-        self, model: Model, settings: EntropyBoundSettings, state: DecodeState, logits: Tensor, record: bool
+        self, model: Model, settings: EntropyBoundSettings, state: DecodeState, question: Question, answer: Answer
     ) -> Decision:
         masked = state.free(MASKED)
-        prediction = predict_published(model, settings, state, logits, record, entropy=True)
+        prediction = predict_published(model, settings, state, answer.logits, entropy=True)
         assert prediction.entropy is not None
-        decision = Decision()
-        decision.confidence = dict(zip(masked, prediction.probability.tolist(), strict=True))
-        decision.top["x"] = (masked, prediction)
         entropy = dict(zip(masked, prediction.entropy.tolist(), strict=True))
-        surest = most_confident(decision.confidence, len(masked))
+        decision = Decision(paths={"x": (masked, prediction)}, columns={"entropy": entropy})
+        decision.confidence = prediction.confidence_at(masked)
         count, total, largest = 0, 0.0, 0.0
+        surest = most_confident(decision.confidence, len(masked))
         for i in surest:
             total, largest = total + entropy[i], max(largest, entropy[i])
             if total - largest > settings.gamma:
                 break
             count += 1
         chosen = surest[:count]  # the first alone has bound 0, so there is always one
-        tokens = dict(zip(masked, prediction.token.tolist(), strict=True))
-        decision.commit(chosen, [tokens[i] for i in chosen])
+        decision.commit(chosen, prediction.tokens_at(masked))
         decision.facts = {"entropy_sum": sum(entropy[i] for i in chosen)}
         return decision
+
+    def say(self, step: Step, position: int, words: Words) -> str:
+        total = number(step.facts.get("entropy_sum", 0.0))
+        bound = f"entropies that sum to {total} and, without the largest, to at most γ = {step.settings['gamma']:g}"
+        c = number(step.confidence[position])
+        return committed(step, position, words, f" with confidence {c}, in a set with {bound}")

@@ -6,6 +6,7 @@ second array of the logits' size is ever made, and the top k come from one pass 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -29,6 +30,14 @@ class Prediction:
     top_token: Tensor
     top_probability: Tensor
     entropy: Tensor | None = None
+
+    def confidence_at(self, positions: Sequence[int]) -> dict[int, float]:
+        """The probability of the choice by position; the rows are those positions, in order."""
+        return dict(zip(positions, self.probability.tolist(), strict=True))
+
+    def tokens_at(self, positions: Sequence[int]) -> dict[int, int]:
+        """The choice by position."""
+        return dict(zip(positions, self.token.tolist(), strict=True))
 
     def margin(self) -> Tensor:
         """Difference between the two largest probabilities, [R]."""

@@ -1,81 +1,138 @@
 """Saber: accept by a threshold that follows the model's own confidence, and take back what lost confidence.
 
-A plain forward pass, no shadow. Confidence is the top-1 probability of every position that was masked at the start,
-decided or not; Δ is its change since the previous step (since 0 in the first). All blocks up to the current one
-belong together: a position of an earlier block can be taken back too.
+A plain forward pass, no shadow. Confidence is the top-1 probability of every position that was masked at the start and
+lies before the end of the current block, decided or not; Δ is its change since the previous step (since 0 in the
+first). All blocks up to the current one belong together: a position of an earlier block can be taken back too.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
+from typing import Any
 
-from torch import Tensor
-
-from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published
-from dard.models.base import Model, Question
+from dard.about import About, Column, Event
+from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
+from dard.decoders.standard import GUESS
+from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
 from dard.state import MASKED, UNMASKED, DecodeState
+from dard.trace import Step
+from dard.words import Words, against, number
 
 REMASK_SHARE = 8  # at least one of this many tokens committed in a step is taken back
+SHORT_ANSWER = 32  # masks up to which n below 4 takes few enough passes
 
 
 @dataclass(frozen=True, kw_only=True)
 class SaberSettings(Settings):
     n: int = setting(4, "tokens committed per step at least", int, low=1, high=8192)
-    mu: int = setting(2, "at least n // μ tokens are remasked per step", int, symbol="μ", low=1, high=8192)
+    mu: int = setting(2, "at least n // μ tokens are revoked per step", int, symbol="μ", low=1, high=8192)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """`committed`: the confidence every position had when it was last committed, also if it was taken back since.
+    `known`: the end of the positions that have a confidence of the previous step; None before the first step."""
+
+    committed: dict[int, float] = field(default_factory=dict)
+    known: int | None = None
 
 
 class Saber(Decoder):
     name = "saber"
     title = "Saber"
+    rule = "fills above the mean, takes back the largest drops"
     Settings = SaberSettings
+    about = About(
+        paths=[GUESS],
+        columns=[Column("change", "Δ", "change of the confidence since the step before", range=(-1, 1))],
+        events={"retracted": Event("committed and taken back", "committed, and revoked in the same step")},
+    )
+    grid = sweep("n", *range(1, 9))
 
-    def begin_block(self, settings: SaberSettings, state: DecodeState) -> dict[int, float]:
-        """The memory is the confidence every committed token had when it was committed; it outlives the block."""
-        return {i: c for i, c in (state.memory or {}).items() if state.states[i] != MASKED}
+    def points(self, masks: int) -> list[dict[str, Any]]:
+        return [
+            point for point in super().points(masks) if point["n"] <= masks <= SHORT_ANSWER or 4 <= point["n"] <= masks
+        ]
+
+    def begin_block(self, settings: SaberSettings, state: DecodeState) -> Memory:
+        """The memory outlives the block."""
+        return state.memory or Memory()
 
     def ask(self, model: Model, settings: SaberSettings, state: DecodeState) -> Question:
-        return plain_question(model, state, started_masked(state))
+        return plain_question(model, state, judged(state))
 
     def decide(
-        self, model: Model, settings: SaberSettings, state: DecodeState, logits: Tensor, record: bool
+        self, model: Model, settings: SaberSettings, state: DecodeState, question: Question, answer: Answer
     ) -> Decision:
-        positions = started_masked(state)
-        prediction = predict_published(model, settings, state, logits, record)
-        confidence = dict(zip(positions, prediction.probability.tolist(), strict=True))
-        tokens = dict(zip(positions, prediction.token.tolist(), strict=True))
-        commit_confidence: dict[int, float] = dict(state.memory)
-        decision = Decision(confidence=confidence)
-        decision.top["x"] = (positions, prediction)
+        positions, memory = judged(state), state.memory
+        prediction = predict_published(model, settings, state, answer.logits)
+        confidence = prediction.confidence_at(positions)
+        # What enters with a new block has no earlier confidence: its Δ is infinite, it is not taken back in that step.
+        known = len(state.tokens) if memory.known is None else memory.known
+        delta = {i: confidence[i] - state.confidence[i] if i < known else math.inf for i in positions}
+        decision = Decision(confidence=confidence, paths={"x": (positions, prediction)})
+        decision.columns["change"] = {i: d for i, d in delta.items() if d < math.inf}
 
-        # Accept: everything above the mean commit-time confidence, but at least n.
-        threshold = sum(commit_confidence.values()) / len(commit_confidence) if commit_confidence else 1.0
-        open_positions = [i for i in positions if i < state.block_range.stop and state.states[i] == MASKED]
+        # Accept: everything above the mean of the confidences at commit time, but at least n.
+        at_commit = memory.committed
+        threshold = sum(at_commit.values()) / len(at_commit) if at_commit else 1.0
+        open_positions = [i for i in positions if state.states[i] == MASKED]
         chosen = [i for i in open_positions if confidence[i] > threshold]
         if len(chosen) < settings.n:
             chosen = most_confident({i: confidence[i] for i in open_positions}, settings.n)
-        decision.commit(chosen, [tokens[i] for i in chosen])
-        commit_confidence |= {i: confidence[i] for i in chosen}
+        decision.commit(chosen, prediction.tokens_at(positions))
+        decision.memory = Memory(at_commit | {i: confidence[i] for i in chosen}, state.block_range.stop)
         decision.facts = {"threshold": threshold, "committed": len(chosen)}
 
-        # Take back the committed positions with the lowest Δ.
+        # Take back the committed positions with the lowest Δ, unless nothing is left to fill.
         if len(chosen) < len(open_positions):
-            count = max(settings.n // settings.mu, -(-len(chosen) // REMASK_SHARE))
-            count = min(count, len(chosen) - 1)
-            committed = [i for i in positions if decision.states.get(i, state.states[i]) == UNMASKED]
-            delta = {i: confidence[i] - state.confidence[i] for i in committed}
-            dropped = sorted(committed, key=lambda i: (delta[i], i))[:count]
+            count = max(settings.n, len(chosen))
+            least = max(settings.n // settings.mu, -(-count // REMASK_SHARE))
+            committed = [
+                i for i in positions if decision.states.get(i, state.states[i]) == UNMASKED and delta[i] < math.inf
+            ]
+            dropped = sorted(committed, key=lambda i: (delta[i], i))[: min(least, count - 1)]
             decision.remask(dropped, model.mask_id)
-            for i in dropped:
-                commit_confidence.pop(i, None)
             decision.facts["remasked"] = len(dropped)
-        decision.memory = commit_confidence
+            decision.events["retracted"] = sorted({*dropped} & {*chosen})
         return decision
 
     def block_done(self, state: DecodeState) -> bool:
         """Masks of earlier blocks, taken back in this one, count too."""
         return MASKED not in state.states[: state.block_range.stop]
 
+    def looks_at(self, step: Step, position: int) -> bool:
+        return position < step.block[1]
 
-def started_masked(state: DecodeState) -> list[int]:
-    return [i for i in range(len(state.tokens)) if not state.fixed[i]]
+    def say(self, step: Step, position: int, words: Words) -> str:
+        before, after, c = step.states_before[position], step.states[position], step.confidence[position]
+        delta, threshold = step.column("change")[position], step.facts.get("threshold", 1.0)
+        if "change" not in step.columns:  # a file of version 1
+            delta = c - step.confidence_before[position]
+        mean = "the mean commit confidence" if threshold < 1 else "the bar of a first commit"
+        change = f"its confidence is {number(c)}"
+        if delta is not None:
+            change = f"its confidence changed by {delta:+.2f} to {number(c)}"
+        if after == MASKED and before == UNMASKED:
+            token = words.quote(step.tokens_before[position])
+            return f"{token} was revoked: {change}, among the lowest changes."
+        if after == MASKED and (c > threshold or position in step.happened("retracted")):
+            return (
+                f"Position {position} was committed and taken back in the same step: {change}, "
+                "among the lowest changes."
+            )
+        if after == MASKED:
+            return f"Position {position} stays masked: its best guess has {against(c, threshold, mean)}."
+        token = words.quote(step.tokens[position])
+        if before == UNMASKED:
+            return f"{token} stays unmasked: {change}."
+        if c > threshold:
+            return f"{token} was committed: {against(c, threshold, mean)}."
+        return f"{token} was committed as one of the {step.settings['n']} surest: {against(c, threshold, mean)}."
+
+
+def judged(state: DecodeState) -> list[int]:
+    """Positions that were masked at the start, up to the end of the current block."""
+    return [i for i in range(state.block_range.stop) if not state.fixed[i]]

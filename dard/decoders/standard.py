@@ -1,22 +1,35 @@
-"""Standard decoding as LLaDA does it ("low confidence"): a fixed number of passes per block, no revocation."""
+"""Standard decoding as LLaDA does it ("low confidence"): a fixed number of passes for the region, no revocation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from torch import Tensor
-
-from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published
-from dard.models.base import Model, Question
+from dard.about import About, Path
+from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
+from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
-from dard.state import MASKED, DecodeState
+from dard.state import MASKED, UNMASKED, DecodeState, InputError
+from dard.trace import Step
+from dard.words import Words, company, number
+
+GUESS = Path("x", "x path", "what the model predicts with everything in view", "the prediction decides")
 
 
 @dataclass(frozen=True, kw_only=True)
 class StandardSettings(Settings):
     steps: int | None = setting(
-        None, "forward passes per block; nothing: one token per pass", int, low=1, high=100_000, optional=True
+        None, "forward passes for the whole region, spread over its blocks; nothing: one token per pass", int,
+        low=1, high=100_000, optional=True,
+    )  # fmt: skip
+    per_pass: int | None = setting(
+        None, "tokens per forward pass, in place of steps", int, low=1, high=8192, optional=True
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.steps is not None and self.per_pass is not None:
+            raise InputError(f"steps = {self.steps} and per_pass = {self.per_pass} cannot both be given; leave one out")
 
 
 def schedule(masks: int, steps: int) -> list[int]:
@@ -31,28 +44,54 @@ def schedule(masks: int, steps: int) -> list[int]:
 class Standard(Decoder):
     name = "standard"
     title = "Standard"
+    rule = "the surest first, nothing is taken back"
     Settings = StandardSettings
+    about = About(paths=[GUESS])
+    grid = sweep("per_pass", 1, 2, 4, 8)
+
+    def points(self, masks: int) -> list[dict[str, Any]]:
+        return [point for point in super().points(masks) if point["per_pass"] <= masks]
 
     def begin_block(self, settings: StandardSettings, state: DecodeState) -> tuple[int, ...]:
-        """The memory is what remains of the schedule."""
+        """The memory is what remains of the block's schedule."""
         masks = len(state.free(MASKED))
-        return tuple(schedule(masks, min(settings.steps or masks, masks)))
+        if settings.steps is None:
+            return tuple(schedule(masks, -(-masks // (settings.per_pass or 1))))
+        # The region's passes over the blocks that have something to fill; the first `steps mod blocks` take one more.
+        blocks = sorted({i // state.block_length for i, given in enumerate(state.fixed) if not given})
+        steps = schedule(settings.steps, len(blocks))[blocks.index(state.block)]
+        return tuple(schedule(masks, max(1, min(steps, masks))))
 
     def ask(self, model: Model, settings: StandardSettings, state: DecodeState) -> Question:
         return plain_question(model, state, state.free(MASKED))
 
     def decide(
-        self, model: Model, settings: StandardSettings, state: DecodeState, logits: Tensor, record: bool
+        self, model: Model, settings: StandardSettings, state: DecodeState, question: Question, answer: Answer
     ) -> Decision:
         masked = state.free(MASKED)
-        prediction = predict_published(model, settings, state, logits, record)
-        decision = Decision(memory=state.memory[1:])
-        decision.confidence = dict(zip(masked, prediction.probability.tolist(), strict=True))
-        decision.top["x"] = (masked, prediction)
+        prediction = predict_published(model, settings, state, answer.logits)
+        decision = Decision(memory=state.memory[1:], paths={"x": (masked, prediction)})
+        decision.confidence = prediction.confidence_at(masked)
         # Commit the surest n_k. A hand-made edit can leave masks after the last pass: those go one by one.
         count = state.memory[0] if state.memory else 1
-        chosen = most_confident(decision.confidence, count)
-        tokens = dict(zip(masked, prediction.token.tolist(), strict=True))
-        decision.commit(chosen, [tokens[i] for i in chosen])
+        decision.commit(most_confident(decision.confidence, count), prediction.tokens_at(masked))
         decision.facts = {"tokens_this_pass": count}
         return decision
+
+    def say(self, step: Step, position: int, words: Words) -> str:
+        count = int(step.facts.get("tokens_this_pass", len(step.decided)))
+        rank = "the surest" if count == 1 else f"one of the {count} surest"
+        c = number(step.confidence[position])
+        return committed(step, position, words, f" as {rank} of this pass, with confidence {c}")
+
+
+def committed(step: Step, position: int, words: Words, how: str) -> str:
+    """The sentence of a decoder that only commits; `how` follows "was committed"."""
+    token = words.quote(step.tokens[position])
+    if step.states_before[position] == UNMASKED:
+        return f"{token} is committed; this decoder never takes a token back."
+    if step.states[position] == MASKED:
+        best = words.guess(step, position, "x", with_number=True)
+        said = f"its best guess {best}" if best else f"its best guess has {number(step.confidence[position])} and"
+        return f"Position {position} stays masked: {said} was not among the surest of this pass."
+    return f"{token} was committed{how}{company(step)}."

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from torch import Tensor
-
-from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published
-from dard.models.base import Model, Question
+from dard.about import About
+from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
+from dard.decoders.standard import GUESS, committed
+from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
 from dard.state import MASKED, DecodeState
+from dard.trace import Step
+from dard.words import Words, against, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,19 +26,21 @@ class ThresholdSettings(Settings):
 class Threshold(Decoder):
     name = "threshold"
     title = "Threshold (Fast-dLLM)"
+    rule = "all above τ at once, nothing is taken back"
     Settings = ThresholdSettings
+    about = About(paths=[GUESS], thresholds=["threshold"])
+    grid = sweep("threshold", 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 
     def ask(self, model: Model, settings: ThresholdSettings, state: DecodeState) -> Question:
         return plain_question(model, state, state.free(MASKED))
 
     def decide(
-        self, model: Model, settings: ThresholdSettings, state: DecodeState, logits: Tensor, record: bool
+        self, model: Model, settings: ThresholdSettings, state: DecodeState, question: Question, answer: Answer
     ) -> Decision:
         masked = state.free(MASKED)
-        prediction = predict_published(model, settings, state, logits, record)
-        decision = Decision()
-        decision.confidence = dict(zip(masked, prediction.probability.tolist(), strict=True))
-        decision.top["x"] = (masked, prediction)
+        prediction = predict_published(model, settings, state, answer.logits)
+        decision = Decision(paths={"x": (masked, prediction)})
+        decision.confidence = prediction.confidence_at(masked)
         surest = most_confident(decision.confidence, len(masked))
         if settings.factor is None:
             count = sum(c > settings.threshold for c in decision.confidence.values())
@@ -48,8 +52,20 @@ class Threshold(Decoder):
                     break
                 count += 1
         chosen = surest[: max(count, 1)]
-        tokens = dict(zip(masked, prediction.token.tolist(), strict=True))
-        decision.commit(chosen, [tokens[i] for i in chosen])
+        decision.commit(chosen, prediction.tokens_at(masked))
         if count == 0:
-            decision.forced = chosen
+            decision.events["forced"] = chosen
         return decision
+
+    def say(self, step: Step, position: int, words: Words) -> str:
+        c, forced = step.confidence[position], position in step.forced
+        if step.settings.get("factor") is not None:
+            count = len(step.decided)
+            rank = "the surest" if count == 1 else f"one of the {count} surest"
+            passed = "no position passed" if forced else "it passed"
+            rule = f"{passed} the test 1 − c_k < f / (k + 1) with f = {step.settings['factor']:g}"
+            how = f" as {rank} of this pass, with confidence {number(c)} ({rule})"
+        else:
+            compared = against(c, step.settings["threshold"], "τ")
+            how = f" although {compared}: no position passed" if forced else f": {compared}"
+        return committed(step, position, words, how)

@@ -8,21 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
 
+from dard.about import About, Path
+from dard.about import Threshold as Line
 from dard.attention import wino_mask
-from dard.decoders.base import (
-    Decision,
-    Decoder,
-    has_outside,
-    most_confident,
-    predict_published,
-    shadow_question,
-)
+from dard.decoders.base import Decision, Decoder, most_confident, predict_published, shadow_question, sweep
 from dard.decoders.predict import probability_of
-from dard.models.base import Model, Question
+from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
 from dard.state import MASKED, UNMASKED, DecodeState
+from dard.trace import Step
+from dard.words import Words, against, number
 
 ACCEPT_SHARE, ACCEPT_LEAST, ACCEPT_MOST = 0.7, 5, 20  # how many tokens a step may accept, of those still masked
 FIRST_ACCEPT = 30  # what counts as "accepted in the previous step" when a block begins
@@ -32,15 +28,32 @@ FIRST_ACCEPT = 30  # what counts as "accepted in the previous step" when a block
 class WinoSettings(Settings):
     threshold: float = setting(0.6, "confidence above which a token is accepted", float, symbol="τ1", low=0, high=1)
     threshold_back: float = setting(
-        0.9, "probability below which an unmasked token is remasked", float, symbol="τ2", low=0, high=1
+        0.9, "probability below which an unmasked token is revoked", float, symbol="τ2", low=0, high=1
     )
 
 
 class Wino(Decoder):
     name = "wino"
     title = "WINO"
+    rule = "fills above τ1, takes back below τ2"
     Settings = WinoSettings
-    has_shadow = True
+    grid = sweep("threshold", 0.3, 0.4, 0.5, 0.6, 0.7)
+    about = About(
+        paths=[
+            Path("x", "x path", "the prediction of a masked position", "the x path decides (was masked)"),
+            Path("s", "s path", "the shadow's prediction, its own token hidden", "the shadow decides (was decided)"),
+        ],
+        thresholds=[Line("threshold", on="x"), Line("threshold_back", on="s")],
+        shadow=True,
+        cells={
+            "self": "a shadow never sees its own token",
+            "own": "in WINO shadows see each other",
+            "x*x*1": "in WINO every token in x sees all of x",
+            "x*s*0": "in WINO tokens in x see no shadow",
+            "s*x*1": "in WINO a shadow sees every other token, however unsure",
+            "s*s*1": "in WINO shadows see each other",
+        },
+    )
 
     def begin_block(self, settings: WinoSettings, state: DecodeState) -> int:
         """The memory is how many tokens the previous step accepted."""
@@ -52,28 +65,26 @@ class Wino(Decoder):
         return shadow_question(model, state, wino_mask(length), sees_x_only, state.free(MASKED), state.free(UNMASKED))
 
     def decide(
-        self, model: Model, settings: WinoSettings, state: DecodeState, logits: Tensor, record: bool
+        self, model: Model, settings: WinoSettings, state: DecodeState, question: Question, answer: Answer
     ) -> Decision:
         masked, unmasked = state.free(MASKED), state.free(UNMASKED)
-        length = len(state.block_range)
-        decision = Decision(block_mask=wino_mask(length))
-        decision.outside_keys = torch.arange(2 * length) < length if has_outside(state) else None
+        logits_x, logits_s = answer.logits[: len(masked)], answer.logits[len(masked) :]
+        decision = Decision()
 
         # Accept.
-        prediction = predict_published(model, settings, state, logits[: len(masked)], record)
-        draft = dict(zip(masked, prediction.probability.tolist(), strict=True))
+        prediction = predict_published(model, settings, state, logits_x)
+        draft = prediction.confidence_at(masked)
         most = min(max(int(ACCEPT_SHARE * len(masked)), ACCEPT_LEAST), ACCEPT_MOST)
         above = {i: c for i, c in draft.items() if c > settings.threshold}
         accepted = most_confident(above, most) or most_confident(draft, 1)
-        tokens = dict(zip(masked, prediction.token.tolist(), strict=True))
-        decision.commit(accepted, [tokens[i] for i in accepted])
+        decision.commit(accepted, prediction.tokens_at(masked))
         if not above:
-            decision.forced = accepted
+            decision.events["forced"] = accepted
 
         # Verify the tokens of earlier steps: the shadow's probability of the token held.
-        held = torch.tensor([state.tokens[i] for i in unmasked], dtype=torch.long, device=logits.device)
-        judged = predict_published(model, settings, state, logits[len(masked) :], record)
-        back = dict(zip(unmasked, probability_of(logits[len(masked) :], held, judged).tolist(), strict=True))
+        held = torch.tensor([state.tokens[i] for i in unmasked], dtype=torch.long, device=logits_s.device)
+        judged = predict_published(model, settings, state, logits_s)
+        back = dict(zip(unmasked, probability_of(logits_s, held, judged).tolist(), strict=True))
         doubtful = [i for i in unmasked if back[i] < settings.threshold_back]
         if len(accepted) <= 1:
             doubtful = []  # no remasking in a step that accepts a single token, so that decoding ends
@@ -83,8 +94,36 @@ class Wino(Decoder):
         decision.remask(doubtful, model.mask_id)
 
         decision.confidence = draft | back
-        decision.top["x"] = (masked, prediction)
-        decision.top["s"] = (unmasked, judged)
+        decision.paths = {"x": (masked, prediction), "s": (unmasked, judged)}
         decision.facts = {"accept_at_most": most, "accepted": len(accepted), "accepted_before": state.memory}
         decision.memory = len(accepted)
         return decision
+
+    def say(self, step: Step, position: int, words: Words) -> str:
+        before, after, c = step.states_before[position], step.states[position], step.confidence[position]
+        tau1, tau2 = step.settings["threshold"], step.settings["threshold_back"]
+        if before == MASKED:
+            compared = against(c, tau1, "τ1")
+            if after == MASKED and c > tau1:
+                most = int(step.facts.get("accept_at_most", 0))
+                return f"Position {position} stays masked: {compared}, but a step accepts at most {most}."
+            if after == MASKED:
+                return f"Position {position} stays masked: its best guess has {compared}."
+            token = words.quote(step.tokens[position])
+            if position in step.forced:
+                return f"{token} was accepted although {compared}: no position passed, so the surest one did."
+            return f"{token} was accepted: {compared}."
+        token = words.quote(step.tokens_before[position])
+        best = words.other_guess(step, position, "s")
+        seen = "seen with every other decoded token"
+        judged = f"the shadow gives it {number(c)}{best}, {'below' if c < tau2 else 'not below'} τ2 = {tau2:.2f}"
+        if after == MASKED:
+            return f"{token} was revoked: {seen}, {judged}."
+        if c < tau2:
+            why = (
+                "a step that accepts a single token revokes none"
+                if step.facts.get("accepted", 0) <= 1
+                else "a step revokes fewer tokens than the one before accepted"
+            )
+            return f"{token} stays unmasked although {judged}: {why}."
+        return f"{token} stays unmasked: {seen}, {judged}."

@@ -6,14 +6,13 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from dard.experiments.base import Experiment, Figure
-from dard.experiments.figures import COLOURS, figure
-from dard.experiments.pareto import saber
+from dard.experiments.figures import colour_of, figure
 from dard.experiments.results import Results
 from dard.experiments.summary import Point, points
 from dard.experiments.tables import Table, percent, signed
 from dard.experiments.variants import Scope, Variant
 
-SABER_N = 4  # the method's own default
+BESIDE = Variant("Saber n=4", "saber", {"n": 4})  # the method's own default
 
 
 class Ablation(Experiment):
@@ -24,11 +23,11 @@ class Ablation(Experiment):
         """DARD with each change, and without."""
 
     def grid(self, scope: Scope) -> list[Variant]:
-        return [saber(SABER_N), *self.changed()]
+        return [BESIDE, *self.changed()]
 
     def tables(self, results: Results) -> list[Table]:
         found = points(results)
-        reference = next((p for p in found if p.variant.decoder == "saber"), None)
+        reference = next((p for p in found if p.variant.name == BESIDE.name), None)
         rows = [ablation_row(p, reference) for p in found]
         columns = ["Method", "Acc. (%)", "Δ Acc.", "95 % interval", "Passes", "Δ Passes", "Revocations"]
         caption = (
@@ -55,7 +54,7 @@ class Ablation(Experiment):
                 "thickness": 1,
                 "width": 3,
             },
-            "marker": {"size": 11, "color": [COLOURS[p.variant.decoder] for p in found]},
+            "marker": {"size": 11, "color": [colour_of(p.variant.decoder) for p in found]},
             "hovertemplate": "%{customdata}<br>%{y:.1f} % in %{x:.2f} passes<extra></extra>",
         }
         title = f"{self.title}: {results.header['task_title']}, {results.header['model']}"

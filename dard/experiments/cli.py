@@ -23,19 +23,16 @@ if TYPE_CHECKING:
     from dard.experiments.plan import Plan
     from dard.experiments.spread import Process
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 INTERRUPTED = 130
 
 
-def add_experiment_parser(
-    subparsers: Subparsers,
+def add_experiment_arguments(
+    parser: argparse.ArgumentParser,
     add_model: Callable[[argparse.ArgumentParser], None],
     open_model: Callable[[argparse.Namespace], Any],
     progress_bar: Callable[[], Bar],
 ) -> None:
     """`experiment`: one table or figure of the paper, on any model."""
-    parser = subparsers.add_parser("experiment", help="a table or figure of the paper, on any model; --list names them")
     parser.add_argument("name", nargs="?", metavar="NAME", help="which experiment")
     parser.add_argument("--list", action="store_true", help="name the experiments and tasks, and stop")
     parser.add_argument(
@@ -181,6 +178,7 @@ def command_line(args: argparse.Namespace, task: str, samples: int) -> str:
     for name in ("gen_length", "block_length", "batch", "data", "device", "dtype"):
         if getattr(args, name) is not None:
             words += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
+    words += [word for file in args.load or () for word in ("--load", file)]
     return shlex.join(words + ["--run-code"] * args.run_code)
 
 

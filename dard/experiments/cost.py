@@ -15,14 +15,13 @@ from typing import Any
 
 import torch
 
-from dard.decoders import DECODERS
-from dard.decoders.base import plain_question
+from dard.decoders import plain_question
 from dard.experiments.base import Experiment, Figure, Job
 from dard.experiments.decoding import open_sessions
-from dard.experiments.figures import COLOURS, figure
+from dard.experiments.figures import colour_of, figure
 from dard.experiments.results import Results, Row
 from dard.experiments.tables import Table
-from dard.experiments.variants import Scope, Variant
+from dard.experiments.variants import Scope, Variant, title_of
 from dard.models.base import Model, Question
 from dard.session import Session
 
@@ -43,7 +42,7 @@ class Cost(Experiment):
         if scope.gen_length is not None:
             blocks = [max(1, scope.gen_length // 2), scope.gen_length]
         return [
-            Variant(f"{DECODERS[method].title}, block {block or 'whole'}", method, {"block_length": block})
+            Variant(f"{title_of(method)}, block {block or 'whole'}", method, {"block_length": block})
             for block in blocks
             for method in METHODS
         ]
@@ -57,7 +56,7 @@ class Cost(Experiment):
             found = summary(results.of(variant))
             rows.append(
                 [
-                    DECODERS[variant.decoder].title,
+                    title_of(variant.decoder),
                     str(variant.settings["block_length"] or "whole"),
                     f"{1000 * found['step']:.2f}",
                     f"{1000 * found['bare']:.2f}",
@@ -84,7 +83,7 @@ class Cost(Experiment):
             "x": [variant.name for variant in started],
             "y": [summary(results.of(variant))["ratio"] for variant in started],
             "customdata": [variant.name for variant in started],
-            "marker": {"color": [COLOURS[variant.decoder] for variant in started]},
+            "marker": {"color": [colour_of(variant.decoder) for variant in started]},
             "texttemplate": "×%{y:.2f}",
             "hovertemplate": "%{x}: ×%{y:.2f}<extra></extra>",
         }

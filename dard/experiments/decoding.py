@@ -1,11 +1,8 @@
 """Decode a batch of prompts with one variant and score the answers.
 
-Promises: all samples of a batch share their forward passes, and no other variant's samples are among them, so that
-the wall time of a batch is this variant's own. A batch gives the same rows whenever it is run.
+Promises: all samples of a batch are decoded together, and no other variant's samples are among them, so that the wall
+time of a batch is this variant's own. A batch gives the same rows whenever it is run.
 Does not know: what the rows are for.
-
-With the embedded model a batch of eight takes half the processor time of eight decodes one after the other (a forward
-pass over fifty tokens is mostly overhead), so batches are used on the CPU as well.
 """
 
 from __future__ import annotations
@@ -13,11 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from dard import driver
 from dard.experiments.base import Job
 from dard.experiments.results import Row
 from dard.experiments.variants import Variant, settings_of
 from dard.metrics import measure
-from dard.session import Session, shared_pass
+from dard.session import Session
 
 
 def open_sessions(job: Job, variant: Variant, samples: Sequence[int], record: bool = False) -> list[Session]:
@@ -31,10 +29,9 @@ def open_sessions(job: Job, variant: Variant, samples: Sequence[int], record: bo
 
 
 def decode_together(sessions: Sequence[Session]) -> float:
-    """Run sessions to their end in shared passes; the wall time of it in seconds."""
+    """Run sessions to their end; the wall time of it in seconds."""
     began = time.perf_counter()
-    while unfinished := [session for session in sessions if not session.finished]:
-        shared_pass(unfinished)
+    driver.finish(sessions)
     return time.perf_counter() - began
 
 

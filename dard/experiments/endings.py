@@ -9,16 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dard.decoders.base import ALL_UNMASKED
 from dard.experiments.base import Experiment, Figure
 from dard.experiments.figures import figure
 from dard.experiments.results import Results, Row
 from dard.experiments.summary import point
 from dard.experiments.tables import Table, percent
 from dard.experiments.variants import Scope, Variant
+from dard.words import DONE
 
 PERIODIC = "going round"
-COLOURS = {ALL_UNMASKED: "#0072B2", "fixed point": "#CC79A7", PERIODIC: "#D55E00", "cap": "#666666"}
+COLOURS = {DONE: "#0072B2", "fixed point": "#CC79A7", PERIODIC: "#D55E00", "cap": "#666666"}
 THRESHOLDS = ((0.4, 0.8), (0.5, 0.8), (0.6, 0.8))
 OTHER = Variant("Entropy bound γ=0.1", "entropy_bound", {"gamma": 0.1})
 

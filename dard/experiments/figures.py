@@ -14,24 +14,31 @@ from typing import Any
 
 from dard.experiments.base import Figure
 
-# Okabe–Ito, one colour and one shape per decoder: the shape serves those who cannot tell the colours.
-COLOURS = {
-    "dard": "#0072B2",
-    "wino": "#D55E00",
-    "saber": "#009E73",
-    "standard": "#666666",
-    "threshold": "#CC79A7",
-    "entropy_bound": "#E69F00",
-}
-SYMBOLS = {
-    "dard": "circle",
-    "wino": "square",
-    "saber": "diamond",
-    "standard": "x",
-    "threshold": "triangle-up",
-    "entropy_bound": "star",
-}
+# Okabe–Ito and further colours apart from those, and shapes for those who cannot tell the colours: one of each per
+# decoder, in the order of registration. Their numbers have no common divisor, so a pair comes back late.
+COLOURS = (
+    "#0072B2", "#D55E00", "#009E73", "#666666", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288",
+)  # fmt: skip
+SYMBOLS = (
+    "circle", "square", "diamond", "x", "triangle-up", "star", "cross", "triangle-down", "hexagon", "pentagon",
+    "bowtie",
+)  # fmt: skip
 OUTLINE = "#D40000"  # the best point, as in the paper
+
+
+def number_of(decoder: str) -> int:
+    """The place of a decoder in the order of registration; after all of them for one that is not known here."""
+    from dard.decoders import DECODERS
+
+    return [*DECODERS, decoder].index(decoder)
+
+
+def colour_of(decoder: str) -> str:
+    return COLOURS[number_of(decoder) % len(COLOURS)]
+
+
+def symbol_of(decoder: str) -> str:
+    return SYMBOLS[number_of(decoder) % len(SYMBOLS)]
 
 
 def figure(data: Sequence[dict[str, Any]], title: str, x: str, y: str, **layout: Any) -> Figure:

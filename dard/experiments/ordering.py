@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dard import driver
 from dard.experiments.base import Experiment, Figure, Job
 from dard.experiments.decoding import open_sessions
 from dard.experiments.figures import figure, side_by_side
-from dard.experiments.pareto import ONE_BY_ONE
 from dard.experiments.results import Results, Row
 from dard.experiments.tables import Table
-from dard.experiments.variants import Scope, Variant
-from dard.session import Session, shared_pass
+from dard.experiments.variants import ONE_BY_ONE, Scope, Variant
+from dard.session import Session
 from dard.state import MASKED
 
 LARGEST_K = 16
@@ -64,14 +64,14 @@ class Moment:
 def trajectories(sessions: Sequence[Session]) -> list[list[Moment]]:
     """Decode sessions of one token per step to their end, noting every step."""
     found: list[list[Moment]] = [[] for _ in sessions]
-    numbered = list(enumerate(sessions))
-    while unfinished := [(number, session) for number, session in numbered if not session.finished]:
-        masked = {number: session.state.free(MASKED) for number, session in unfinished}
-        shared_pass([session for _, session in unfinished])
-        for number, session in unfinished:
-            (chosen,) = session.steps[-1].decided
-            # The state's confidence, not the step's: a record is rounded, and near 1 rounding makes ties.
-            found[number].append(Moment({i: session.state.confidence[i] for i in masked[number]}, chosen))
+    masked = [session.state.free(MASKED) for session in sessions]
+    for made in driver.passes(sessions):
+        for number, session in enumerate(sessions):
+            if session in made:
+                (chosen,) = session.steps[-1].decided
+                # The state's confidence, not the step's: a record is rounded, and near 1 rounding makes ties.
+                found[number].append(Moment({i: session.state.confidence[i] for i in masked[number]}, chosen))
+                masked[number] = session.state.free(MASKED)
     return found
 
 

@@ -1,6 +1,6 @@
-"""Accuracy against forward passes for every decoder (the paper's Figures 4 and 5, and its LLaDA-1.5 figure).
+"""Accuracy against forward passes for every decoder (the paper's Figures 5 and 6, and its LLaDA-1.5 figure).
 
-The grids are the paper's. Saber also gets smaller n where answers are short: n = 4 is a quarter of sixteen tokens.
+The grid of each decoder is its own, the paper's where it has one: whoever registers a decoder is in the chart.
 """
 
 from __future__ import annotations
@@ -9,57 +9,21 @@ from typing import Any
 
 from dard.decoders import DECODERS
 from dard.experiments.base import Experiment, Figure
-from dard.experiments.figures import COLOURS, OUTLINE, SYMBOLS, figure
+from dard.experiments.figures import OUTLINE, colour_of, figure, number_of, symbol_of
 from dard.experiments.results import Results
 from dard.experiments.summary import Point, best_point, frontier, points
 from dard.experiments.tables import Table, percent
-from dard.experiments.variants import Scope, Variant
-
-TAU_C = (0.4, 0.5, 0.6)
-TAU_U = (0.6, 0.7, 0.8)
-WINO_THRESHOLDS = (0.3, 0.4, 0.5, 0.6, 0.7)
-SABER_N = (4, 5, 6, 7, 8)
-SABER_N_SHORT = (1, 2, 3)
-SHORT_ANSWER = 32
-DIVISORS = (1, 2, 4, 8)
-THRESHOLDS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-GAMMAS = (0.01, 0.05, 0.1, 0.5, 1.0)
-
-ONE_BY_ONE = Variant("Standard, one token per pass", "standard", divisor=1)
-
-
-def standard(divisor: int) -> Variant:
-    if divisor == 1:
-        return ONE_BY_ONE
-    return Variant(f"Standard, {divisor} tokens per pass", "standard", divisor=divisor)
-
-
-def saber(n: int) -> Variant:
-    return Variant(f"Saber n={n}", "saber", {"n": n})
+from dard.experiments.variants import ONE_BY_ONE, Scope, Variant, title_of, variant_of
 
 
 class Pareto(Experiment):
     name = "pareto"
     title = "Accuracy against forward passes"
-    paper = "Figures 4 and 5, and the LLaDA-1.5 figure"
+    paper = "Figures 5 and 6, and the LLaDA-1.5 figure"
     shows = "which decoder is right most often for a number of forward passes, over a grid of each one's settings"
 
     def grid(self, scope: Scope) -> list[Variant]:
-        short = SABER_N_SHORT if scope.masks <= SHORT_ANSWER else ()
-        divisors = [divisor for divisor in DIVISORS if divisor <= scope.masks]
-        return [
-            *(
-                Variant(f"DARD τ_c={c:g} τ_u={u:g}", "dard", {"tau_c": c, "tau_u": u})
-                for c in TAU_C
-                for u in TAU_U
-                if c <= u
-            ),
-            *(Variant(f"WINO τ1={t:g}", "wino", {"threshold": t, "threshold_back": 0.9}) for t in WINO_THRESHOLDS),
-            *(saber(n) for n in (*short, *SABER_N) if n <= scope.masks),
-            *(standard(divisor) for divisor in divisors),
-            *(Variant(f"Threshold τ={t:g}", "threshold", {"threshold": t}) for t in THRESHOLDS),
-            *(Variant(f"Entropy bound γ={g:g}", "entropy_bound", {"gamma": g}) for g in GAMMAS),
-        ]
+        return [variant_of(decoder, point) for decoder in DECODERS.values() for point in decoder.points(scope.masks)]
 
     def tables(self, results: Results) -> list[Table]:
         found = points(results)
@@ -92,20 +56,8 @@ class Pareto(Experiment):
         found = points(results)
         base = next((p for p in found if p.variant.name == ONE_BY_ONE.name), None)
         traces: list[dict[str, Any]] = []
-        notes: list[dict[str, Any]] = []
         for decoder, group in by_decoder(found).items():
             traces += decoder_traces(decoder, group, base)
-            best = best_point(group)
-            notes.append(
-                {
-                    "x": best.passes,
-                    "y": 100 * best.accuracy,
-                    "text": f"{best.tokens_per_second:.0f} tok/s",
-                    "font": {"size": 11, "color": COLOURS[decoder]},
-                    "showarrow": False,
-                    "yshift": 14,
-                }
-            )
         lines = [] if base is None else [level(100 * base.accuracy)]
         header = results.header
         return figure(
@@ -114,14 +66,14 @@ class Pareto(Experiment):
             "forward passes per sample",
             "accuracy (%)",
             xaxis={"rangemode": "tozero"},
-            annotations=notes,
             shapes=lines,
         )
 
 
 def by_decoder(found: list[Point]) -> dict[str, list[Point]]:
-    groups = {name: [p for p in found if p.variant.decoder == name] for name in DECODERS}
-    return {name: group for name, group in groups.items() if group}
+    """The points of each decoder, in the order of registration; results may name some that are not known here."""
+    names = sorted({p.variant.decoder for p in found}, key=lambda name: (number_of(name), name))
+    return {name: [p for p in found if p.variant.decoder == name] for name in names}
 
 
 def times(p: Point, base: Point | None) -> str:
@@ -133,7 +85,7 @@ def times(p: Point, base: Point | None) -> str:
 def decoder_traces(decoder: str, group: list[Point], base: Point | None) -> list[dict[str, Any]]:
     """The decoder's points, the best of them outlined, and its dashed frontier."""
     best = best_point(group)
-    colour, title = COLOURS[decoder], DECODERS[decoder].title
+    colour, title = colour_of(decoder), title_of(decoder)
     outer = frontier(group)
     hover = [
         f"<b>{p.variant.name}</b><br>{percent(p.accuracy)} % ({percent(p.low)} – {percent(p.high)}), "
@@ -155,7 +107,7 @@ def decoder_traces(decoder: str, group: list[Point], base: Point | None) -> list
         {
             "type": "scatter",
             "mode": "markers",
-            "name": title,
+            "name": f"{title}, {best.tokens_per_second:.0f} tok/s",  # beside the points, speeds would cover each other
             "legendgroup": decoder,
             "x": [p.passes for p in group],
             "y": [100 * p.accuracy for p in group],
@@ -164,7 +116,7 @@ def decoder_traces(decoder: str, group: list[Point], base: Point | None) -> list
             "hoverinfo": "text",
             "marker": {
                 "color": colour,
-                "symbol": SYMBOLS[decoder],
+                "symbol": symbol_of(decoder),
                 "size": [13 if best else 9 for best in outlined],
                 "line": {"color": OUTLINE, "width": [2.5 if best else 0 for best in outlined]},
             },
@@ -174,5 +126,5 @@ def decoder_traces(decoder: str, group: list[Point], base: Point | None) -> list
 
 def level(y: float) -> dict[str, Any]:
     """A dotted line at the accuracy of standard decoding with one token per pass."""
-    line = {"color": COLOURS["standard"], "dash": "dot", "width": 1}
+    line = {"color": colour_of(ONE_BY_ONE.decoder), "dash": "dot", "width": 1}
     return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line, "layer": "below"}

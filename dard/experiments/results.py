@@ -57,7 +57,7 @@ class Results:
     rows: list[Row] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.variants = [Variant(**values) for values in self.header["variants"]]
+        self.variants = [Variant.of(values) for values in self.header["variants"]]
         items = [Item(entry["prompt"], entry["gen_length"], None) for entry in self.header["items"]]
         self.scope = Scope(items, self.header["gen_length"], self.header["block_length"])
 

@@ -7,11 +7,11 @@ Does not know: models, what is measured, or files.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Protocol
 
+from dard.decoders import DECODERS, Decoder
 from dard.tasks import MASK, Item, Score
 
 
@@ -31,18 +31,45 @@ class ScoredTask(Protocol):
 
 @dataclass(frozen=True)
 class Variant:
-    """One decoder with one choice of settings: a point of a chart, a line of a table.
-
-    With a `divisor` the number of steps is 1/divisor of the masks of a block, which depends on the item.
-    """
+    """One decoder with one choice of settings: a point of a chart, a line of a table."""
 
     name: str
     decoder: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-    divisor: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self) | {"settings": dict(self.settings)}
+
+    @staticmethod
+    def of(body: Mapping[str, Any]) -> Variant:
+        """A variant as a results file has it; older files tell tokens per pass by a divisor."""
+        settings, divisor = dict(body["settings"]), body.get("divisor")
+        return Variant(body["name"], body["decoder"], settings | ({"per_pass": divisor} if divisor else {}))
+
+
+# One token per pass: what every other way of decoding is compared with.
+ONE_BY_ONE = Variant("Standard, one token per pass", "standard", {"per_pass": 1})
+
+
+def variant_of(decoder: Decoder, settings: Mapping[str, Any]) -> Variant:
+    """A point of a decoder's grid, named by its settings.
+
+    >>> from dard.decoders import get_decoder
+    >>> variant_of(get_decoder("wino"), {"threshold": 0.3}).name
+    'WINO τ1=0.3'
+    """
+    if (decoder.name, dict(settings)) == (ONE_BY_ONE.decoder, ONE_BY_ONE.settings):
+        return ONE_BY_ONE
+    allowed = decoder.Settings.allowed()
+    symbols = {name: allowed[name].symbol or name.replace("_", " ").strip() for name in settings}
+    values = (f"{symbols[k]}={v:g}" if isinstance(v, float) else f"{symbols[k]}={v}" for k, v in settings.items())
+    return Variant(" ".join([title_of(decoder.name), *values]), decoder.name, settings)
+
+
+def title_of(decoder: str) -> str:
+    """What a decoder is called in tables and legends; a name that is not known here stays a name."""
+    known = DECODERS.get(decoder)
+    return (known.title or known.name) if known else decoder
 
 
 @dataclass(frozen=True)
@@ -76,17 +103,13 @@ def settings_of(variant: Variant, item: Item, scope: Scope) -> dict[str, Any]:
     The block length is always among them (nothing: the whole region), so that a model's own default plays no part.
 
     >>> scope = Scope([Item("Q", 24, None)], 24, None)
-    >>> settings_of(Variant("half", "standard", divisor=2), scope.items[0], scope)
-    {'block_length': None, 'gen_length': 24, 'steps': 12}
+    >>> settings_of(Variant("half", "standard", {"per_pass": 2}), scope.items[0], scope)
+    {'block_length': None, 'gen_length': 24, 'per_pass': 2}
     """
     values: dict[str, Any] = {"block_length": scope.block_length}
     if item.gen_length is not None:
         values["gen_length"] = scope.gen_length or item.gen_length
-    values |= variant.settings
-    if variant.divisor is not None:
-        masks = masks_of(item, values.get("gen_length"))
-        values["steps"] = math.ceil(min(masks, values.get("block_length") or masks) / variant.divisor)
-    return values
+    return values | dict(variant.settings)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from dard.experiments.base import Experiment, Figure, Job
 from dard.experiments.decoding import decode_together, open_sessions, score_all
-from dard.experiments.figures import COLOURS, figure
+from dard.experiments.figures import colour_of, figure
 from dard.experiments.results import Results, Row
 from dard.experiments.tables import Table, percent
 from dard.experiments.variants import Scope, Variant
@@ -59,7 +59,10 @@ class WeightStatistics(Experiment):
             "x": [(number + 0.5) / FINE for number in range(FINE)],
             "y": [100 * count / observed for count in counts],
             "width": 1 / FINE,
-            "marker": {"color": COLOURS["dard"], "line": {"width": 1, "color": "rgba(255,255,255,0.6)"}},
+            "marker": {
+                "color": colour_of(results.variants[0].decoder),
+                "line": {"width": 1, "color": "rgba(255,255,255,0.6)"},
+            },
             "hovertemplate": "w about %{x:.3f}<br>%{y:.1f} %<extra></extra>",
         }
         title = f"w {MOVED}: {results.header['task_title']}, {results.header['model']}"

@@ -7,14 +7,29 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dard.models.base import Model, Question, answer_all
-from dard.models.registry import CARDS, Card, find_card, register
+from dard.models.base import Answer, Model, Question, Soft, answer_all, check_needs, offers
+from dard.models.registry import CARDS, Card, find_card, register, register_model
 from dard.state import InputError
 
 if TYPE_CHECKING:
     from dard.models.images import ImageSource
 
-__all__ = ["CARDS", "Card", "Model", "Question", "answer_all", "load_model", "register", "takes_images", "with_image"]
+__all__ = [
+    "CARDS",
+    "Answer",
+    "Card",
+    "Model",
+    "Question",
+    "Soft",
+    "answer_all",
+    "check_needs",
+    "load_model",
+    "offers",
+    "register",
+    "register_model",
+    "takes_images",
+    "with_image",
+]
 
 HUB_ID = re.compile(r"^[\w.-]{1,96}/[\w.-]{1,96}$")
 
@@ -64,7 +79,7 @@ def load_model(
 
 def takes_images(model: Model) -> bool:
     """Whether `with_image` can show this model a picture."""
-    return hasattr(model, "with_image")
+    return "images" in offers(model)
 
 
 def with_image(model: Model, image: ImageSource) -> Model:

@@ -10,15 +10,15 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
-from typing_extensions import Self
 
 from dard.models.asked import Asked
-from dard.models.base import Question
+from dard.models.base import Answer, Question
 from dard.models.checkpoint import end_token, mask_token
+from dard.models.forward import forward
 from dard.models.prefix import PrefixCache
 from dard.state import InputError
 
@@ -41,6 +41,7 @@ def _hint(word: str, words: list[str]) -> str:
 class BackboneModel:
     """A `PreTrainedModel` with an LM head and its tokenizer, as a `Model`."""
 
+    offers: frozenset[str] = frozenset({"attention", "soft", "batch", "freeze"})
     forward_arguments: Mapping[str, Any] = {"use_cache": False}
 
     def __init__(
@@ -92,11 +93,18 @@ class BackboneModel:
 
     def logits(self, ids: Tensor, positions: Tensor, mask: Tensor, rows: Tensor) -> Tensor:
         """One forward pass over ids [S] at `positions` [S] under `mask` [S, S]; float32 [R, vocab] at `rows` [R]."""
-        return self.logits_batch([Question(ids, positions, mask, rows)])[0]
+        return self.answer([Question(ids, positions, mask, rows)])[0].logits
 
     @torch.no_grad()  # not inference_mode: the caller may overwrite what it gets
-    def logits_batch(self, questions: Sequence[Question]) -> list[Tensor]:
-        """The same for several independent questions in one pass. Shorter ones are padded; padding is never seen."""
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        """Independent questions in one pass. Frozen prefixes are of different lengths and rarely shared: with one
+        among them, the questions go one by one."""
+        if all(q.frozen is None for q in questions):
+            return self._together(questions)
+        return [self._from_frozen(q) if q.frozen else self._together([q])[0] for q in questions]
+
+    def _together(self, questions: Sequence[Question]) -> list[Answer]:
+        """Shorter questions are padded; padding is never seen."""
         longest = max(len(q.ids) for q in questions)
         shape = (len(questions), longest)
         ids = torch.full(shape, self.mask_id, dtype=torch.long)
@@ -109,18 +117,16 @@ class BackboneModel:
             ids[number, :length] = q.ids
             positions[number, :length] = q.positions
             mask[number, 0, :length, :length] = q.mask
-        hidden = self.body(
-            input_ids=ids.to(self.device),
-            attention_mask=mask.to(self.device),
-            position_ids=positions.to(self.device),
-            **self.forward_arguments,
-        ).last_hidden_state
-        return [self.head(hidden[number, q.rows.to(hidden.device)]).float() for number, q in enumerate(questions)]
+        hidden, attention = forward(self.body, questions, ids, positions, mask, **self.forward_arguments)
+        return [
+            Answer(self.head(hidden[number, q.rows.to(hidden.device)]).float(), attention[number])
+            for number, q in enumerate(questions)
+        ]
 
-    @torch.no_grad()
-    def logits_frozen(self, question: Question) -> Tensor:
-        """The logits of a question whose prefix is frozen: in all passes but its opening the prefix costs nothing."""
-        return self.head(self.prefixes.hidden(self.body, question)).float()
+    def _from_frozen(self, question: Question) -> Answer:
+        """In all passes but its opening a frozen prefix costs nothing."""
+        hidden, attention = self.prefixes.answer(self.body, question)
+        return Answer(self.head(hidden).float(), attention)
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt; a chat model puts it into a conversation that waits for the answer."""

@@ -1,29 +1,65 @@
-"""The one question the decoders ask a model, and how to put several questions at once.
+"""The one question the decoders ask a model, its answer, and how to put several questions at once.
 
 A model is anything with the attributes and methods of `Model`. It is asked for logits at chosen rows of a sequence
 in which every query sees exactly the keys a boolean mask allows, at explicit positions. It knows nothing of states,
-shadows or steps.
+shadows or steps. What else a question can ask for, a model may offer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
+from dard.state import InputError
+
 
 @dataclass(frozen=True)
 class Question:
-    """One forward pass: ids [S], positions [S], mask bool [S, S] (True: may see), rows [R] to read logits at."""
+    """One forward pass: ids [S], positions [S], mask bool [S, S] (True: may see), rows [R] to read logits at.
+
+    `attention` names the layers whose weights are wanted back, counted from 0; `soft` puts mixes in place of tokens.
+    """
 
     ids: Tensor
     positions: Tensor
     mask: Tensor
     rows: Tensor
+    attention: tuple[int, ...] = ()
+    soft: Soft | None = None
     frozen: Frozen | None = None
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What a model must offer to answer it."""
+        asked = {"attention": bool(self.attention), "soft": self.soft is not None}
+        return frozenset(name for name, wanted in asked.items() if wanted)
+
+
+@dataclass(frozen=True)
+class Soft:
+    """In place of a token, a convex mix of token embeddings: at each of `positions` [K], which index the sequence,
+    the embeddings of `ids` [K, m] by `weights` [K, m]. What the question's own ids say there has no effect."""
+
+    positions: Tensor
+    ids: Tensor
+    weights: Tensor
+
+    def __post_init__(self) -> None:
+        count = len(self.positions)
+        if self.ids.shape != self.weights.shape or self.ids.dim() != 2 or len(self.ids) != count:
+            raise InputError(
+                f"a soft input of {count} positions needs ids and weights [{count}, m], "
+                f"not {list(self.ids.shape)} and {list(self.weights.shape)}"
+            )
+        if len(self.positions.unique()) != count:
+            raise InputError("the positions of a soft input must differ from one another")
+        total = self.weights.sum(dim=1, dtype=torch.float32)
+        if not bool((self.weights >= 0).all() & ((total - 1).abs() < 0.01).all()):  # bfloat16 counts to three digits
+            raise InputError("the weights of a soft input must be 0 or more and sum to 1 at every position")
 
 
 @dataclass(frozen=True)
@@ -37,14 +73,28 @@ class Frozen:
     opening: Question | None = None
 
 
+@dataclass(frozen=True)
+class Answer:
+    """`logits` float32 [R, vocab], which the caller may overwrite. `attention` float32 [layers asked for, S, S]: how
+    much each row of the question looks at each key, the mean over heads; 0 in the rows of a prefix that was frozen
+    in an earlier pass, which look nowhere in this one."""
+
+    logits: Tensor
+    attention: Tensor | None = None
+
+
 @runtime_checkable
 class Model(Protocol):
     """What a decoder needs. `num_layers` bounds the reach of a token, `max_length` prompt and region together.
 
-    A model may also have `logits_batch(questions)`; `logits_frozen(question)`, if it can keep keys and values;
-    `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and `suffix`, token ids
-    before every prompt and at the end of every region; `end_ids`, further tokens that end a text; `defaults`, settings;
-    `chat`, whether `encode` wraps; and `with_image(image)`.
+    A model that can do more than `logits` says so in `offers`, a set of names, and has a method for it:
+    - `answer(questions)`, a list of `Answer`s: "batch" (several questions in one pass; without it there is always one),
+      "attention", "soft", and "freeze" (it keeps keys and values). It is never asked for what it does not offer;
+    - `with_image(image)`: "images".
+
+    It may also have `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and
+    `suffix`, token ids before every prompt and at the end of every region; `end_ids`, further tokens that end a text;
+    `defaults`, settings; and `chat`, whether `encode` wraps.
     """
 
     name: str
@@ -68,20 +118,48 @@ class Model(Protocol):
     def token_text(self, token: int) -> str: ...
 
 
-def answer(model: Model, question: Question) -> Tensor:
-    """The logits of one question. A model that keeps no keys and values computes a frozen prefix anew, as it now is."""
-    from_frozen = getattr(model, "logits_frozen", None)
-    if question.frozen is not None and from_frozen is not None:
-        return from_frozen(question)
-    return model.logits(question.ids, question.positions, question.mask, question.rows)
+def offers(model: Model) -> frozenset[str]:
+    """What a model can do beyond `logits`."""
+    return getattr(model, "offers", frozenset())
 
 
-def answer_all(model: Model, questions: Sequence[Question]) -> list[Tensor]:
-    """The logits of several independent questions, in one forward pass where the model can do that.
+def check_needs(model: Model, needs: frozenset[str], who: str) -> None:
+    """Refuse a model that does not offer what `who` needs.
 
-    Frozen prefixes are of different lengths and rarely shared: with one among them, the questions go one by one.
+    >>> from dard.models.scripted import los_diego
+    >>> check_needs(los_diego(), frozenset({"attention"}), "DAPD")
+    Traceback (most recent call last):
+    ...
+    dard.state.InputError: DAPD needs attention, which model 'los-diego' does not offer; it offers nothing but logits
     """
-    together = getattr(model, "logits_batch", None)
-    if together is not None and len(questions) > 1 and all(q.frozen is None for q in questions):
-        return together(questions)
-    return [answer(model, question) for question in questions]
+    able = offers(model)
+    if missing := needs - able:
+        raise InputError(
+            f"{who} needs {' and '.join(sorted(missing))}, which model {model.name!r} does not offer; "
+            f"it offers {', '.join(sorted(able)) or 'nothing but logits'}"
+        )
+
+
+def answer(model: Model, question: Question) -> Answer:
+    """The answer to one question."""
+    return answer_all(model, [question])[0]
+
+
+def answer_all(model: Model, questions: Sequence[Question]) -> list[Answer]:
+    """The answers to several independent questions, in one forward pass where the model can do that.
+
+    A model that keeps no keys and values computes a frozen prefix anew, as it now is.
+    """
+    for question in questions:
+        check_needs(model, question.needs, "a question")
+        for layer in question.attention:
+            if not 0 <= layer < (count := model.num_layers):
+                raise InputError(f"attention of layer {layer} is not there; {model.name!r} has layers 0 to {count - 1}")
+    able = offers(model)
+    if "freeze" not in able:
+        questions = [replace(question, frozen=None) for question in questions]
+    more = getattr(model, "answer", None)
+    if more is None:
+        return [Answer(model.logits(q.ids, q.positions, q.mask, q.rows)) for q in questions]
+    groups = [questions] if "batch" in able else [[question] for question in questions]
+    return [each for group in groups for each in more(group)]

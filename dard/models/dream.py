@@ -5,8 +5,8 @@ that stands at p − 1. The row that happens to stand there will not do: under D
 may be unmasked where r is masked), and beside a shadow row stands whatever the decoder put last in the sequence. So
 each asked row gets a *reader*: an extra query at p − 1 that holds the token r sees there and sees what r sees.
 
-- Its token is that of the key at p − 1 visible to r: x or s in DARD, where it is exactly one; x where r sees both, as
-  in WINO. For the first position of a block it is the last token before the block, which everybody sees.
+- Its token, or soft mix, is that of the key at p − 1 visible to r: x or s in DARD, where it is exactly one; x where r
+  sees both, as in WINO. For the first position of a block it is the last token before the block, which everybody sees.
 - Its mask is mask[r], except that the reader stands in for that key: it sees itself instead, as every row of Dream
   does. No other query sees a reader, so the rest of the sequence is computed as if there were none.
 - Where the row of that key has the very mask of r it is its own reader, and nothing is added. Under a full mask that
@@ -32,7 +32,7 @@ from transformers import Qwen2Config, Qwen2ForCausalLM, Qwen2Tokenizer
 
 from dard.models.asked import Asked
 from dard.models.backbone import BackboneModel
-from dard.models.base import Question
+from dard.models.base import Answer, Question, Soft
 from dard.models.checkpoint import as_config, load_network, load_tokenizer
 
 MAX_LENGTH = 2048  # what Dream was trained on; its config repeats Qwen2's 131,072
@@ -53,11 +53,14 @@ def load(folder: Path, config: dict[str, Any], asked: Asked) -> DreamModel:
 class DreamModel(BackboneModel):
     """A Qwen2 that is asked through readers."""
 
-    def logits_batch(self, questions: Sequence[Question]) -> list[Tensor]:
-        return super().logits_batch([with_readers(question) for question in questions])
-
-    def logits_frozen(self, question: Question) -> Tensor:
-        return super().logits_frozen(with_readers(question))
+    def answer(self, questions: Sequence[Question]) -> list[Answer]:
+        """Attention is that of the rows that were asked about; readers stand after them and are left out."""
+        answers = super().answer([with_readers(question) for question in questions])
+        sizes = [len(question.ids) for question in questions]
+        return [
+            each if each.attention is None else replace(each, attention=each.attention[:, :size, :size])
+            for each, size in zip(answers, sizes, strict=True)
+        ]
 
 
 def with_readers(question: Question) -> Question:
@@ -84,4 +87,23 @@ def with_readers(question: Question) -> Question:
     wide[size:, size:] = torch.eye(count, dtype=torch.bool)
     where = source.clone()
     where[needs] = size + torch.arange(count)
-    return Question(torch.cat([ids, ids[sources]]), torch.cat([positions, positions[sources]]), wide, where, frozen)
+    return replace(
+        question,
+        ids=torch.cat([ids, ids[sources]]),
+        positions=torch.cat([positions, positions[sources]]),
+        mask=wide,
+        rows=where,
+        soft=question.soft and read_softly(question.soft, sources, size),
+        frozen=frozen,
+    )
+
+
+def read_softly(soft: Soft, sources: Tensor, size: int) -> Soft:
+    """The soft inputs with those of the readers, which stand from `size` on: a reader of a mix holds that mix."""
+    reader, mix = (sources[:, None] == soft.positions.to(sources.device)).nonzero(as_tuple=True)
+    mix = mix.to(soft.ids.device)
+    return Soft(
+        torch.cat([soft.positions, reader.to(soft.positions) + size]),
+        torch.cat([soft.ids, soft.ids[mix]]),
+        torch.cat([soft.weights, soft.weights[mix]]),
+    )

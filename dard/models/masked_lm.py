@@ -10,12 +10,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 from transformers import BertConfig, BertForMaskedLM, DistilBertConfig, DistilBertForMaskedLM
 
 from dard.models.asked import Asked
 from dard.models.backbone import BackboneModel
-from dard.models.base import Question
 from dard.models.checkpoint import as_config, load_network, load_tokenizer
 from dard.state import InputError
 
@@ -41,6 +40,7 @@ def load(folder: Path, config: dict[str, Any], asked: Asked) -> MaskedLanguageMo
 class MaskedLanguageModel(BackboneModel):
     """An encoder with a masked-language-modelling head."""
 
+    offers = BackboneModel.offers - {"freeze"}  # these encoders take no keys and values from outside
     forward_arguments = {}
 
     def __init__(self, network: Any, tokenizer: Any, **values: Any) -> None:
@@ -48,10 +48,6 @@ class MaskedLanguageModel(BackboneModel):
         self.head = whole_head(network)
         self.prefix = (tokenizer.cls_token_id,)
         self.suffix = (tokenizer.sep_token_id,)
-
-    def logits_frozen(self, question: Question) -> Tensor:
-        """These encoders take no keys and values from outside: a prefix is computed anew, as it now is."""
-        return self.logits(question.ids, question.positions, question.mask, question.rows)
 
 
 def whole_head(network: Any) -> nn.Module:

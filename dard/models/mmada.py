@@ -58,6 +58,7 @@ def load(folder: Path, config: dict[str, Any], asked: Asked) -> MmadaModel:
 class MmadaModel(BackboneModel):
     """A LLaDA that can be shown a picture: `with_image` gives the same model with one in front of every prompt."""
 
+    offers = BackboneModel.offers | {"images"}
     num_codes: int
     image_encoder: str
     prefix: tuple[int, ...] = ()

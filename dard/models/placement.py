@@ -5,13 +5,13 @@ Promises one sentence for every option that cannot be honoured here. Knows nothi
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from transformers import BitsAndBytesConfig
 
+from dard.extras import need
 from dard.state import InputError
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -71,9 +71,9 @@ def read_placement(
     if quantise is not None and (quantise not in BITS or isinstance(quantise, bool)):
         raise InputError(f"quantise = {quantise!r} is not allowed; write 4 or 8 (bits), or nothing")
     if quantise is not None:
-        need(f"quantise = {quantise}", "bitsandbytes", "accelerate")
+        need(f"quantise = {quantise}", "large", "bitsandbytes", "accelerate")
     if device_map is not None:
-        need(f"device_map = {device_map!r}", "accelerate")
+        need(f"device_map = {device_map!r}", "large", "accelerate")
     return Placement(target, precision, device_map, quantise)
 
 
@@ -86,14 +86,3 @@ def read_device(device: str | None) -> torch.device:
     if wanted not in offered:
         raise InputError(f"device = {str(device)[:40]!r} is not allowed; this machine offers {', '.join(offered)}")
     return torch.device(device)
-
-
-def need(option: str, *packages: str) -> None:
-    """Refuse an option whose packages are not installed; they are no part of the requirements."""
-    missing = [name for name in packages if importlib.util.find_spec(name) is None]
-    if missing:
-        verb = "which is" if len(missing) == 1 else "which are"
-        raise InputError(
-            f"{option} needs {' and '.join(missing)}, {verb} not installed; "
-            f"`pip install {' '.join(missing)}`, or leave the option out"
-        )

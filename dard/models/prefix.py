@@ -1,9 +1,10 @@
 """The keys and values of a prompt, computed once per block and kept for the block's other passes (paper, appendix).
 
-What is kept is named by everything it was computed from: the length of the prefix, and every token, position and mask
-entry of the opening pass. So it is never met by another prompt, block, decoder or edit, and keeping it only saves time:
-an answer is the same whether its prefix was found or had to be computed again. A `PrefixCache` belongs to one network,
-holds a bounded number of bytes, and may be used by several threads. It does not notice that weights change.
+What is kept is named by everything it was computed from: the length of the prefix, and every token, soft input,
+position and mask entry of the opening pass. So it is never met by another prompt, block, decoder or edit, and keeping
+it only saves time: an answer is the same whether its prefix was found or had to be computed again. A `PrefixCache`
+belongs to one network, holds a bounded number of bytes, and may be used by several threads. It does not notice that
+weights change.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from dard.models.base import Question
+from dard.models.forward import forward
 
 ROOM = 2 << 30  # bytes; 4096 tokens of LLaDA-8B in bfloat16
 
@@ -33,27 +35,27 @@ class PrefixCache:
         self._kept: OrderedDict[bytes, Layers] = OrderedDict()
         self._lock = threading.Lock()
 
-    def hidden(self, body: Any, question: Question) -> Tensor:
-        """What `body` gives out at the rows of a question with a frozen prefix, [R, width]."""
+    def answer(self, body: Any, question: Question) -> tuple[Tensor, Tensor | None]:
+        """What `body` gives out at the rows of a question with a frozen prefix, [R, width], and its attention."""
         assert question.frozen is not None
         length, opening = question.frozen.length, question.frozen.opening
         if opening is None:
-            hidden, _ = self._open(body, question, length)
-            return hidden[question.rows.to(hidden.device)]
+            hidden, attention, _ = self._open(body, question, length)
+            return hidden[question.rows.to(hidden.device)], attention
         rows = question.rows - length
         assert bool((rows >= 0).all()), "a row of a frozen prefix is not there to be read"
-        layers = self._find(name_of(opening, length)) or self._open(body, opening, length)[1]
-        hidden = forward(body, question, length, DynamicCache(layers))
-        return hidden[rows.to(hidden.device)]
+        layers = self._find(name_of(opening, length)) or self._open(body, opening, length)[2]
+        hidden, attention = forward_one(body, question, length, DynamicCache(layers))
+        return hidden[rows.to(hidden.device)], attention
 
-    def _open(self, body: Any, question: Question, length: int) -> tuple[Tensor, Layers]:
+    def _open(self, body: Any, question: Question, length: int) -> tuple[Tensor, Tensor | None, Layers]:
         """The opening pass, over everything; its prefix is kept."""
         cache = DynamicCache()
-        hidden = forward(body, question, 0, cache)
+        hidden, attention = forward_one(body, question, 0, cache)
         # Copies: a view would hold on to the rest of the sequence.
         layers = [(each.keys[:, :, :length].clone(), each.values[:, :, :length].clone()) for each in cache.layers]
         self._keep(name_of(question, length), layers)
-        return hidden, layers
+        return hidden, attention, layers
 
     def _find(self, name: bytes) -> Layers | None:
         with self._lock:
@@ -72,22 +74,21 @@ class PrefixCache:
                 self._used -= size_of(self._kept.popitem(last=False)[1])
 
 
-def forward(body: Any, question: Question, start: int, cache: DynamicCache) -> Tensor:
-    """One pass over the rows from `start` on, whose keys follow those in `cache`; the last hidden states."""
-    return body(
-        input_ids=question.ids[None, start:].to(body.device),
-        attention_mask=question.mask[None, None, start:].to(body.device),
-        position_ids=question.positions[None, start:].to(body.device),
-        past_key_values=cache,
-        use_cache=True,
-    ).last_hidden_state[0]
+def forward_one(body: Any, question: Question, start: int, cache: DynamicCache) -> tuple[Tensor, Tensor | None]:
+    """One pass over the rows from `start` on, whose keys follow those in `cache`: last hidden states and attention."""
+    ids, positions, mask = question.ids[None], question.positions[None], question.mask[None, None]
+    hidden, attention = forward(body, [question], ids, positions, mask, start, past_key_values=cache, use_cache=True)
+    return hidden[0], attention[0]
 
 
 def name_of(opening: Question, length: int) -> bytes:
     """A name for the first `length` keys and values of a pass; which rows are read has no part in it."""
-    name = hashlib.sha256(f"{length} {len(opening.ids)} ".encode())
-    for part in (opening.ids.numpy(), opening.positions.numpy(), np.packbits(opening.mask.numpy())):
-        name.update(part.tobytes())
+    soft = opening.soft
+    mixes = [] if soft is None else [soft.positions, soft.ids, soft.weights.double()]
+    name = hashlib.sha256(f"{length} {len(opening.ids)} {[list(part.shape) for part in mixes]} ".encode())
+    for part in (opening.ids, opening.positions, *mixes):
+        name.update(part.cpu().numpy().tobytes())
+    name.update(np.packbits(opening.mask.numpy()).tobytes())
     return name.digest()
 
 

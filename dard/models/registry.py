@@ -1,6 +1,6 @@
 """The models known by name. Loading is elsewhere.
 
-`register` adds a model of your own, which then goes by its name wherever a model can be named.
+`register_model` adds a model of your own, which then goes by its name wherever a model can be named.
 """
 
 from __future__ import annotations
@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from dard.folders import assets
 from dard.models.base import Model
 from dard.models.card import Card
+from dard.plugins import load_packages
 from dard.state import InputError
 
-ASSETS = Path(__file__).resolve().parents[2] / "assets"
+EMBEDDED = assets("model")
 LONG = {"gen_length": 256, "block_length": 128}  # the paper's
 SHORT = {"gen_length": 32, "block_length": 32}
 
@@ -34,11 +36,11 @@ EIGHT_B = "17 GB in bfloat16, 6 GB in 4 bits"
 CARDS: dict[str, Card] = {
     "embedded": Card(
         "the project's own small model: places, captions, arithmetic, Sudoku, countdown",
-        parameters="a few million",
+        parameters="1.2 million",
         memory="below 1 GB, no GPU",
         licence="Apache-2.0",
-        folder=ASSETS / "model",
-        defaults={"tau_c": 0.6, "tau_u": 0.8, **brought_along(ASSETS / "model")},
+        folder=EMBEDDED,
+        defaults={"tau_c": 0.6, "tau_u": 0.8, **brought_along(EMBEDDED)},
     ),
     "llada-8b-instruct": Card(
         "LLaDA instruction model", "8 B", EIGHT_B, "MIT", hub="GSAI-ML/LLaDA-8B-Instruct", defaults=LLADA, chat=True
@@ -113,11 +115,11 @@ def find_card(name: str) -> Card | None:
     return CARDS.get(name) or next((card for card in CARDS.values() if card.hub == name), None)
 
 
-def register(name: str, load: Callable[[], Model], *, title: str = "", **card: Any) -> None:
+def register_model(name: str, load: Callable[[], Model], *, title: str = "", **card: Any) -> None:
     """Make a model of your own known by a name. `load` is called when it is first wanted; `card` fills its card.
 
     >>> from dard.models.scripted import los_diego
-    >>> register("los-diego", los_diego, title="knows two cities")
+    >>> register_model("los-diego", los_diego, title="knows two cities")
     >>> import dard
     >>> dard.load_model("los-diego").name
     'los-diego'
@@ -128,3 +130,7 @@ def register(name: str, load: Callable[[], Model], *, title: str = "", **card: A
         raise InputError(f"name = {name[:60]!r} is not allowed for a model of your own; {', '.join(CARDS)} are taken")
     words = {"parameters": "?", "memory": "?", "licence": "?"} | card
     CARDS[name] = Card(title or name, load=load, **words)
+
+
+register = register_model  # its name in 0.1
+load_packages("dard.models", lambda entry: register_model(entry.name, lambda: entry.load()()))

@@ -1,6 +1,6 @@
 """The commands `train` and `evaluate`: arguments in, functions called, tables printed.
 
-Promises: each parser sets `func`, which takes the parsed arguments and returns an exit code.
+Promises: each command sets `func`, which takes the parsed arguments and returns an exit code.
 Does not know: how anything is computed. Heavy imports happen when a command runs, so that help stays quick.
 """
 
@@ -8,14 +8,9 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from dard.folders import assets
 from dard.tasks import TASKS
-
-if TYPE_CHECKING:
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
-_MODEL_FOLDER = Path(__file__).resolve().parents[2] / "assets" / "model"
 
 
 def _positive(kind: type[int] | type[float], text: str) -> int | float:
@@ -44,10 +39,9 @@ def _tasks(text: str) -> tuple[str, ...]:
     return names
 
 
-def add_train_parser(subparsers: Subparsers) -> None:
+def add_train_arguments(parser: argparse.ArgumentParser) -> None:
     """`train`: make the embedded model."""
-    parser = subparsers.add_parser("train", help="train the embedded model and write its folder")
-    parser.add_argument("--out", type=Path, default=_MODEL_FOLDER, help="folder of the finished model")
+    parser.add_argument("--out", type=Path, default=assets("model"), help="folder of the finished model")
     parser.add_argument(
         "--work", type=Path, default=Path("training-work"), help="folder of the checkpoint; continued if present"
     )
@@ -59,9 +53,8 @@ def add_train_parser(subparsers: Subparsers) -> None:
     parser.set_defaults(func=_train)
 
 
-def add_evaluate_parser(subparsers: Subparsers) -> None:
+def add_evaluate_arguments(parser: argparse.ArgumentParser) -> None:
     """`evaluate`: measure a model on the small worlds."""
-    parser = subparsers.add_parser("evaluate", help="accuracy per task at several numbers of steps")
     parser.add_argument("--model", default="embedded", help="a name, a folder or a hub id")
     parser.add_argument("--tasks", type=_tasks, default=tuple(TASKS), help="names separated by commas")
     parser.add_argument("--items", type=_count, default=300, help="test items per task")

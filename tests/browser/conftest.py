@@ -1,24 +1,32 @@
 """A real Chromium for tests that look at pages.
 
-`visit(url)` opens a page in a context of its own. When the test ends it fails if the page logged an error, threw one,
-opened a dialog, or asked for anything outside the origin it was opened from.
+`visit(url)` opens a page in a context of its own, and runs `script` before what the page runs. When the test ends it
+fails if the page logged an error, threw one, opened a dialog, or asked for anything outside the origin it was opened
+from.
 """
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import gradio as gr
 import pytest
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Route, sync_playwright
 
-FLAGS = (
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
-)  # fmt: skip
+from visual import service
+from visual.export import replay_html
+from visual.page import build_page
+from visual.readme import launch_chromium
+from visual.service import Studio
+
+KNOWN = """try {
+    localStorage.setItem('dard-view', 'full');
+    localStorage.setItem('dard-pause', 'off');
+} catch {}"""
 
 
 @dataclass
@@ -30,14 +38,22 @@ class Visit:
     problems: list[str] = field(default_factory=list)
 
 
-def chromium_path() -> str | None:
-    return next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+def build_scripted_page(studio: Studio) -> gr.Blocks:
+    """A page whose "embedded" model is the scripted one: too sure of both words for the first case's τ_u; with 0.8
+    it goes the way the tests tell."""
+    cases = service.gallery()
+    for settings in (cases[0]["settings"], *(lane["settings"] for lane in cases[0]["lanes"])):
+        if "tau_u" in settings:
+            settings["tau_u"] = 0.8
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(service, "gallery", lambda: cases)
+        return build_page(studio)
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium_path(), args=list(FLAGS))
+        browser = launch_chromium(playwright)
         yield browser
         browser.close()
 
@@ -46,9 +62,20 @@ def chromium() -> Iterator[Browser]:
 def visit(chromium: Browser) -> Iterator[Callable[..., Visit]]:
     visits: list[Visit] = []
 
-    def open_page(url: str, *, ready: str | None = "body[data-ready]", **context_options: Any) -> Visit:
+    def open_page(
+        url: str,
+        *,
+        ready: str | None = "body[data-ready]",
+        script: str | None = None,
+        newcomer: bool = False,
+        **context_options: Any,
+    ) -> Visit:
         options = {"viewport": {"width": 1280, "height": 800}} | context_options
         context = chromium.new_context(**options)
+        if script:
+            context.add_init_script(script)
+        if not newcomer:  # has seen the first minute, and plays without pauses
+            context.add_init_script(KNOWN)
         page = context.new_page()
         found = Visit(page)
         visits.append(found)
@@ -84,3 +111,15 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Visit]]:
     for found in visits:
         found.page.context.close()
     assert [problem for found in visits for problem in found.problems] == []
+
+
+@pytest.fixture
+def replay(visit: Callable[..., Visit], tmp_path: Path) -> Callable[..., Visit]:
+    """A replay opened from disk."""
+
+    def open_replay(traces: Any, fragment: str = "", **options: Any) -> Visit:
+        file = tmp_path / "replay.html"
+        file.write_text(replay_html(traces), encoding="utf-8")
+        return visit(f"{file.as_uri()}{fragment}", **options)
+
+    return open_replay

@@ -15,8 +15,8 @@ from playwright.sync_api import Page, expect
 
 import dard
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
-from tests.browser.conftest import Visit
-from visual.page import build_page, launch_options
+from tests.browser.conftest import Visit, build_scripted_page
+from visual.page import launch_options
 from visual.service import Studio, gallery
 
 Visiting = Callable[..., Visit]
@@ -26,6 +26,7 @@ READY = "button[data-position]:visible"
 class Seeing(ScriptedModel):
     """Answers San Diego once it was shown a picture."""
 
+    offers = frozenset({"images"})
     seen: Image.Image | None = None
 
     def with_image(self, image: Image.Image) -> ScriptedModel:
@@ -44,7 +45,7 @@ def seeing() -> Any:
 def server() -> Iterator[str]:
     studio = Studio(("embedded", "mmada-8b-mixcot"))
     studio._loaded |= {"embedded": dard.load_model("embedded"), "mmada-8b-mixcot": seeing()}
-    page = build_page(studio)
+    page = build_scripted_page(studio)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
     yield url
     page.close()

@@ -13,17 +13,19 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 import gradio as gr
 import pytest
 from gradio_client import Client
+from PIL import Image
 from playwright.sync_api import Page, expect
 from torch import Tensor
 
 import dard
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
-from tests.browser.conftest import Visit
-from visual.page import build_page, launch_options
+from tests.browser.conftest import Visit, build_scripted_page
+from visual.page import launch_options
 from visual.service import Studio, gallery
 
 Visiting = Callable[..., Visit]
 READY = "button[data-position]:visible"
+FRESH = "?" + urlencode({"prompt": LOS_DIEGO, "tau_c": 0.4, "tau_u": 0.8})  # a run that has made no step yet
 HOSTILE = [
     "<img/src=x/onerror=alert(1)>", "${alert(1)}", "{{constructor.constructor('alert(1)')()}}",
     "</script><script>alert(1)</script>", "\u202eevil\u202c", "👩‍🔬", "a\x00b", "&lt;b&gt;", "`${1}`", "word" * 2500,
@@ -57,7 +59,7 @@ def server() -> Iterator[str]:
     models = {"embedded": los_diego(), "hostile": hostile_model(), "slow": SlowModel()}
     studio = Studio(tuple(models))
     studio._loaded |= models
-    page = build_page(studio)
+    page = build_scripted_page(studio)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
     yield url
     page.close()
@@ -84,9 +86,11 @@ def press(page: Page, name: str) -> None:
 
 
 def open_los_diego(page: Page) -> None:
+    """The run on the scripted model to its end, seen from its start."""
     press(page, "Los Diego")
     expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
     expect(page.get_by_role("button", name="Los Diego")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".dw-busy")).to_have_count(0)
 
 
 def test_los_diego_by_clicking(watch: Visiting) -> None:
@@ -97,7 +101,7 @@ def test_los_diego_by_clicking(watch: Visiting) -> None:
     expect(token(page, 3)).to_have_attribute("aria-label", re.compile("position 3, Los, candidate, confidence 0.51"))
     expect(token(page, 4)).to_have_attribute("aria-label", re.compile("position 4, Diego, candidate, confidence 0.57"))
     press(page, "Step")
-    expect(sentence(page)).to_contain_text("Los demoted to masked")
+    expect(sentence(page)).to_contain_text("Los revoked")
     expect(token(page, 3)).to_have_attribute("data-state", "M")
     press(page, "Run to end")
     expect(token(page, 3)).to_have_attribute("data-state", "U")
@@ -108,7 +112,7 @@ def test_los_diego_by_clicking(watch: Visiting) -> None:
 
 
 def test_step_computes_exactly_one_more(watch: Visiting) -> None:
-    page = watch().page
+    page = watch(FRESH).page
     slider = page.get_by_role("slider", name="step", exact=True)
     expect(slider).to_have_attribute("aria-valuemax", "0")
     for number in ("1", "2"):
@@ -116,13 +120,16 @@ def test_step_computes_exactly_one_more(watch: Visiting) -> None:
         expect(slider).to_have_attribute("aria-valuemax", number)
         expect(slider).to_have_attribute("aria-valuenow", number)
     press(page, "Reset")
+    expect(slider).to_have_attribute("aria-valuenow", "0")
+    expect(slider).to_have_attribute("aria-valuemax", "2")
+    press(page, "Start over")
     expect(slider).to_have_attribute("aria-valuemax", "0")
     press(page, "Run to end")
     expect(slider).to_have_attribute("aria-valuemax", "5")
 
 
 def test_keyboard_alone(watch: Visiting) -> None:
-    page = watch().page
+    page = watch(FRESH).page
     page.get_by_role("textbox", name="Prompt").focus()
     page.keyboard.press("Enter")
     slider = page.get_by_role("slider", name="step", exact=True)
@@ -133,7 +140,7 @@ def test_keyboard_alone(watch: Visiting) -> None:
     page.keyboard.press("ArrowRight")
     expect(slider).to_have_attribute("aria-valuenow", "1")
     page.keyboard.press("n")
-    expect(sentence(page)).to_contain_text("demoted")
+    expect(sentence(page)).to_contain_text("revoked")
     page.keyboard.press("End")
     expect(slider).to_have_attribute("aria-valuenow", "5")
     token(page, 3).focus()
@@ -175,13 +182,19 @@ def test_an_exported_trace_opens_again(watch: Visiting, tmp_path: Path) -> None:
     open_los_diego(page)
     press(page, "Step")
     files: dict[str, Path] = {}
-    for label in ("Trace", "Replay page", "This view", "The run", "Mask", "Score"):
+    named = {
+        "Trace": "los-diego-trace.json.gz", "Replay page": "los-diego-step-1.html", "This view": "los-diego-step-1.png",
+        "The run": "los-diego.gif", "Mask": "los-diego-step-1-mask.svg", "Score": "los-diego-step-1-score.svg",
+    }  # fmt: skip
+    for label, name in named.items():
         press(page, "Export")
         with page.expect_download() as download:
             page.get_by_role("menuitem", name=label).click()
-        files[label] = tmp_path / download.value.suggested_filename
+        assert download.value.suggested_filename == name
+        files[label] = tmp_path / name
         download.value.save_as(files[label])
         assert files[label].stat().st_size > 500
+    assert Image.open(files["The run"]).n_frames == 6
     trace = dard.Trace.load(files["Trace"])
     assert trace.text.startswith("The city of San Diego")
     press(page, "Reset")
@@ -298,7 +311,7 @@ def test_an_edit_pauses_playing(watch: Visiting) -> None:
 
 
 def test_two_visitors_do_not_see_each_other(watch: Visiting) -> None:
-    one, two = watch().page, watch().page
+    one, two = watch().page, watch(FRESH).page
     open_los_diego(one)
     expect(two.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "0")
     press(two, "Step")
@@ -438,7 +451,9 @@ def test_a_case_chosen_during_a_comparison_takes_its_place(watch: Visiting) -> N
     case = page.locator(".dw-gallery button:visible").get_by_text("Los Diego", exact=True)
     case.click()
     expect(case).to_have_attribute("aria-pressed", "true")
-    expect(page.locator(".dw-table tbody tr:visible")).to_contain_text("is on the Southern California coast")
+    rows = page.locator(".dw-table tbody tr:visible")
+    expect(rows).to_have_count(len(gallery()[0]["lanes"]))
+    expect(rows.first).to_contain_text("is on the Southern California coast")
 
 
 @pytest.mark.parametrize(
@@ -462,7 +477,7 @@ def test_everything_compared_can_be_exported(watch: Visiting, tmp_path: Path) ->
     open_compare(page)
     page.locator("button:visible", has_text="Export").click()
     labels = page.locator("[role=menuitem]:visible").all_inner_texts()
-    assert len(labels) == 8
+    assert len(labels) == 11 and labels.pop() == "Embed …"
     page.keyboard.press("Escape")
     for label in labels:
         page.locator("button:visible", has_text="Export").click()
@@ -495,12 +510,13 @@ def test_symbols_explain_themselves(watch: Visiting) -> None:
         assert len(label.get_attribute("title") or "") > 20, name
     for path in ("x path", "s path", "mix"):
         assert page.locator(".dv-ptitle abbr", has_text=path).first.get_attribute("title")
-    assert page.locator(".dv-wnote abbr").count() >= 5
+    page.keyboard.press("Escape")
+    press(page, "Step")
+    expect(page.locator(".dv-wnote abbr").first).to_have_attribute("title", re.compile(".{20}"))
     score = page.get_by_role("slider", name="step", exact=True)
     box = score.bounding_box()
     assert box
-    for from_right, word in ((20, "Promotions"), (60, "Demotions"), (110, "Mixing weight"), (170, "Threshold")):
-        page.keyboard.press("Escape")
+    for from_right, word in ((20, "P: "), (60, "D: .*demotions"), (110, "w: .*x path"), (170, "c: Confidence")):
         page.mouse.move(box["x"] + box["width"] - from_right, box["y"] + 8)
         expect(score).to_have_attribute("title", re.compile(word))
 

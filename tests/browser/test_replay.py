@@ -6,6 +6,7 @@ import json
 import re
 import statistics
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,7 @@ import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
 from dard.trace import Start, Step, Trace
 from tests.tiny import random_model
-from visual.export import embedded, replay_html
-from visual.payload import header, life, payload, step_payload, thousandths
+from visual.payload import header, life, pack, payload, short, step_payload
 from visual.web import script, style
 
 Visiting = Callable[..., Any]
@@ -45,16 +45,6 @@ def long_session(length: int, steps: int) -> dard.Session:
 
 
 @pytest.fixture
-def replay(visit: Visiting, tmp_path: Path) -> Callable[..., Any]:
-    def open_replay(traces: Any, fragment: str = "", **options: Any) -> Any:
-        file = tmp_path / "replay.html"
-        file.write_text(replay_html(traces), encoding="utf-8")
-        return visit(f"{file.as_uri()}{fragment}", **options)
-
-    return open_replay
-
-
-@pytest.fixture
 def live(visit: Visiting, tmp_path: Path) -> Callable[..., Page]:
     """The viewer alone, with a host written by the test; what it is asked for is collected in `asked`."""
 
@@ -63,9 +53,9 @@ def live(visit: Visiting, tmp_path: Path) -> Callable[..., Page]:
         file.write_text(
             f"""<!doctype html><meta charset="utf-8"><title>host</title>
             <style>body {{ margin: 0 16px }} {style("viewer.css")}</style>
-            <body><div id="viewer"></div><script type="application/json" id="data">{embedded(data)}</script>
+            <body><div id="viewer"></div><script type="text/plain" id="data">{pack(data)}</script>
             <script type="module">{script("viewer.js")}
-            window.data = JSON.parse(document.getElementById('data').textContent);
+            window.data = await modules['unpack.js'].unpack(document.getElementById('data').textContent);
             window.asked = [];
             const note = (name) => (...values) => {{ asked.push([name, ...values]); }};
             window.viewer = createViewer(document.getElementById('viewer'), {host}, {options});
@@ -107,9 +97,9 @@ def test_los_diego_by_clicking(replay: Visiting) -> None:
     )
     expect(token(page, 3).locator(".dv-t")).to_have_text("Los")
     expect(token(page, 3).locator(".dv-t")).to_have_css("text-decoration-line", "line-through")
-    expect(page.get_by_role("status")).to_contain_text("Los demoted to masked")
+    expect(page.get_by_role("status")).to_contain_text("Los revoked")
     token(page, 3).click()
-    expect(page.locator(".dv-why")).to_contain_text("Los went back to masked")
+    expect(page.locator(".dv-why")).to_contain_text("Los was revoked")
     press(page, "Run to end")
     assert step_of(page) == los().num_steps
     assert [token(page, i).locator(".dv-t").text_content() for i in (3, 4)] == ["San", "Diego"]
@@ -120,6 +110,32 @@ def test_los_diego_by_clicking(replay: Visiting) -> None:
     press(page, "Reset")
     assert step_of(page) == 0
     assert len(seen.requests) == 1
+
+
+def test_a_word_decided_again_is_not_struck_through(replay: Visiting) -> None:
+    page = replay(long_session(24, 10).trace).page
+    step, position = page.evaluate(
+        """() => { const { frames } = viewer.lanes[0];
+        for (let k = 1; k < frames.length - 1; k++) for (let i = 0; i < 24; i++) {
+            const [a, b] = [frames[k], frames[k + 1]];
+            if (!a.states[i] && a.revoked[i] && b.states[i] && b.tokens[i] === a.ghost[i]) return [k, i]; } }"""
+    )
+    heading = page.locator(".dv-itoken")
+    page.evaluate(f"viewer.setState({{ step: {step}, position: {position} }})")
+    expect(heading.locator("s")).to_have_count(1)
+    page.evaluate(f"viewer.setStep({step + 1})")
+    expect(heading.locator("s")).to_have_count(0)
+
+
+def test_panels_say_what_they_show(replay: Visiting) -> None:
+    page = replay(los(), "#step=2&position=3").page
+    for name, words in {
+        "tokens": "1 masked · 1 candidate · 0 unmasked · 10 given", "score": "12 positions over 5 steps of DARD",
+        "inspector": "Position 3, Los. Los was revoked", "mask": "The attention mask of step 2",
+    }.items():  # fmt: skip
+        expect(page.get_by_role("region", name=name)).to_have_attribute(
+            "aria-description", re.compile(re.escape(words))
+        )
 
 
 def test_by_keyboard_alone(replay: Visiting) -> None:
@@ -138,7 +154,7 @@ def test_by_keyboard_alone(replay: Visiting) -> None:
     page.keyboard.press("ArrowUp")
     expect(token(page, 3)).to_have_attribute("aria-pressed", "true")
     token(page, 3).focus()
-    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
     expect(token(page, 4)).to_have_attribute("aria-pressed", "true")
     page.keyboard.press(" ")
     expect(page.get_by_role("button", name="Pause", exact=True)).to_be_visible()
@@ -221,10 +237,10 @@ def test_reach_and_zoom_on_a_long_block(replay: Visiting) -> None:
 
 def test_decoders_without_shadow_say_so(replay: Visiting) -> None:
     page = replay(dard.decode(los_diego(), LOS_DIEGO, decoder="standard", steps=1), "#step=1").page
-    expect(page.locator(".dv-maskmessage")).to_contain_text("Standard has no shadow sequence")
-    expect(page.locator(".dv-wnote")).to_contain_text("nothing to mix")
+    expect(page.locator(".dv-maskmessage")).to_contain_text("Standard uses no shadow block")
+    expect(page.locator(".dv-wnote")).to_contain_text("records no number")
     expect(page.get_by_role("button", name="by state")).to_be_hidden()
-    expect(page.get_by_role("button", name="weights", exact=True)).to_be_hidden()
+    expect(page.get_by_role("button", name="w", exact=True)).to_be_hidden()
 
 
 def test_four_decoders_on_one_scrubber(replay: Visiting) -> None:
@@ -237,7 +253,7 @@ def test_four_decoders_on_one_scrubber(replay: Visiting) -> None:
     page.keyboard.press("End")
     assert step_of(page) == max(trace.num_steps for trace in traces.values())
     page.get_by_role("button", name="first difference").click()
-    assert step_of(page) == page.evaluate("viewer.divergence") > 0
+    assert step_of(page) == page.evaluate("viewer.panels[0].divergence") > 0
     page.keyboard.press("End")
     token(page, 3, lane=3).click()
     expect(page.get_by_role("status")).to_contain_text("Standard.")
@@ -297,8 +313,13 @@ def hostile_trace() -> Trace:
     trace = los()
     order = [*dict.fromkeys(token for token in (*trace.start.tokens, *trace.token_text) if token != trace.mask_id)]
     texts = {token: HOSTILE[n % len(HOSTILE)] for n, token in enumerate(order)}
-    return trace.model_copy(
-        update={"token_text": texts, "prompt": " ".join(HOSTILE), "model": HOSTILE[0], "text": HOSTILE[1]}
+    return replace(
+        trace,
+        token_text=texts,
+        prompt=" ".join(HOSTILE),
+        model=HOSTILE[0],
+        text=HOSTILE[1],
+        about=replace(trace.about, rule=HOSTILE[0], title=HOSTILE[7]),
     )
 
 
@@ -326,7 +347,7 @@ def test_hostile_text_is_shown_as_text(replay: Visiting) -> None:
 
 def test_a_live_run_asks_for_steps_and_follows_them(live: Callable[..., Page]) -> None:
     trace = los()
-    empty = Trace.model_construct(**{**dict(trace), "steps": []})
+    empty = replace(trace, steps=[])
     steps = [step_payload(trace, step) for step in trace.steps]
     host = (
         "{ requestStep: note('step'), requestRun: note('run'), requestStop: note('stop'), requestReset: note('reset') }"
@@ -352,12 +373,12 @@ def test_a_live_run_asks_for_steps_and_follows_them(live: Callable[..., Page]) -
     press(page, "Run to end")
     assert page.evaluate("asked.filter(([name]) => name === 'run').length") == 1, "a finished run is not run again"
     press(page, "Reset")
-    assert page.evaluate("asked.at(-1)") == ["reset"]
+    assert page.evaluate("asked.at(-1)") == ["stop"]  # Reset only rewinds
 
 
 def test_playing_goes_on_with_new_steps(live: Callable[..., Page]) -> None:
     trace = los()
-    empty = Trace.model_construct(**{**dict(trace), "steps": []})
+    empty = replace(trace, steps=[])
     host = "{ requestStep: () => { const next = data.steps[viewer.last]; setTimeout(() => viewer.append(next), 20); } }"
     page = live({"first": header(empty), "steps": [step_payload(trace, s) for s in trace.steps]}, host, "{ speed: 15 }")
     press(page, "Play")
@@ -384,17 +405,24 @@ def test_branching_from_the_inspector(live: Callable[..., Page]) -> None:
 
 def test_controls_without_a_host_are_not_there(live: Callable[..., Page]) -> None:
     page = live({"first": payload(los())}, "{}")
-    for name in ("Branch here", "Export", "Stop"):
+    press(page, "Export")
+    expect(page.get_by_role("menuitem", name="This view")).to_be_visible()
+    expect(page.get_by_role("menuitem", name="The run")).to_have_count(0)
+    page.keyboard.press("Escape")
+    for name in ("Branch here", "Stop"):
         assert page.get_by_role("button", name=name, exact=True).count() == 0
     page.evaluate("viewer.setBranches([{ id: 'a', name: 'first' }, { id: 'b', name: 'second' }], 'a')")
     expect(page.locator(".dv-branches")).to_be_hidden()
 
 
 def test_export_messages_and_branches(live: Callable[..., Page]) -> None:
-    host = "{ requestExport: note('export'), switchBranch: note('switch'), compareBranches: note('compare') }"
+    host = """{ switchBranch: note('switch'), compareBranches: note('compare'),
+        ask: async (name, { kind }) => {
+            asked.push([name, kind]); return { kind: 'error', text: 'not <i>now</i>' }; } }"""
     page = live({"first": payload(los())}, host, "{ exports: { json: 'Trace', html: 'Replay' } }")
     press(page, "Export")
     page.get_by_role("menuitem", name="Replay").click()
+    expect(page.get_by_role("alert")).to_contain_text("not <i>now</i>")
     page.evaluate("viewer.setMessage('token = <b>x</b> is 2 tokens')")
     expect(page.get_by_role("alert")).to_contain_text("token = <b>x</b> is 2 tokens")
     press(page, "dismiss")
@@ -409,13 +437,13 @@ def test_a_long_token_life_is_fetched_once(live: Callable[..., Page]) -> None:
     session = long_session(96, 12)
     trace = session.trace
     lives = {position: life(trace, position) for position in (0, 7)}
-    host = "{ fetchLife: (position) => { asked.push(position); return Promise.resolve(data.lives[position]); } }"
+    host = "{ ask: async (name, { position }) => { asked.push([name, position]); return data.lives[position]; } }"
     page = live({"first": payload(trace), "lives": lives}, host)
     page.evaluate("viewer.setState({ position: 7, step: 3 })")
     expect(page.locator(".dv-why")).not_to_have_text("…")
     for step in range(12):
         page.evaluate(f"viewer.setStep({step})")
-    assert page.evaluate("asked") == [0, 7]
+    assert page.evaluate("asked") == [["life", 0], ["life", 7]]
 
 
 def test_calls_right_after_a_load_find_it_done(live: Callable[..., Page]) -> None:
@@ -461,7 +489,7 @@ def test_keys_can_come_from_around_the_viewer(live: Callable[..., Page]) -> None
 
 def test_lanes_of_a_live_comparison_grow_one_by_one(live: Callable[..., Page]) -> None:
     traces = list(dard.compare(los_diego(), LOS_DIEGO).values())[:2]
-    starts = [header(Trace.model_construct(**{**dict(trace), "steps": []})) for trace in traces]
+    starts = [header(replace(trace, steps=[])) for trace in traces]
     steps = [[step_payload(trace, step) for step in trace.steps] for trace in traces]
     page = live({"first": starts, "steps": steps}, "{}")
     page.evaluate("viewer.append(data.steps[0][0], 0); viewer.append(data.steps[1][0], 1)")
@@ -493,7 +521,7 @@ def report(capsys: pytest.CaptureFixture[str], what: str, times: list[float]) ->
 
 def test_scrubbing_is_quick_and_asks_nobody(live: Callable[..., Page], capsys: pytest.CaptureFixture[str]) -> None:
     trace = long_session(256, 24).trace
-    host = "{ fetchLife: (position) => { asked.push(position); return Promise.resolve(data.life); } }"
+    host = "{ ask: async (name, { position }) => { asked.push(position); return data.life; } }"
     page = live({"first": payload(trace), "life": life(trace, 0)}, host)
     expect(page.locator(".dv-why")).not_to_have_text("…")
     before = page.evaluate("performance.getEntriesByType('resource').length")
@@ -525,16 +553,15 @@ def test_steps_and_start_of_a_trace_are_what_the_page_holds(replay: Visiting) ->
     frames = page.evaluate(
         """() => viewer.lanes[0].frames.map((f) => ({
         tokens: [...f.tokens], states: [...f.states].map((s) => 'MCU'[s]).join(''), confidence: [...f.confidence],
-        weights: f.weights ? [...f.weights.w] : null, mask: f.mask ? [...f.mask] : null, block: f.block }))"""
+        weights: f.columns.w || null, mask: f.mask ? [...f.mask] : null, block: f.block }))"""
     )
     moments: list[Start | Step] = [trace.start, *trace.steps]
     for frame, moment in zip(frames, moments, strict=True):
         assert frame["tokens"] == moment.tokens
         assert frame["states"] == moment.states
-        assert frame["confidence"] == [thousandths(c) for c in moment.confidence]
+        assert frame["confidence"] == [short(c) for c in moment.confidence]
     for frame, step in zip(frames[1:], trace.steps, strict=True):
         mask = None if step.mask is None else np.packbits(step.mask, axis=1).flatten().tolist()
         assert frame["mask"] == mask
-        start, end = step.block
         if frame["weights"] is not None:
-            assert frame["weights"] == [65535 if w is None else thousandths(w) for w in step.weights[start:end]]
+            assert frame["weights"] == [None if w is None else short(w) for w in step.weights]

@@ -36,6 +36,33 @@ def test_several_blocks_and_earlier_blocks_can_be_hit() -> None:
     assert earlier, "no position of an earlier block was ever taken back"
 
 
+def test_what_enters_with_a_new_block_is_not_taken_back_in_its_first_step() -> None:
+    entered = 0
+    for seed in range(6):
+        trace = dard.decode(random_model(seed), words(seed, 3), "saber", gen_length=24, block_length=8, n=4)
+        for before, step in zip(trace.steps, trace.steps[1:], strict=False):
+            if step.block != before.block:
+                fresh = range(*step.block)
+                assert not set(fresh) & {*step.demoted, *step.happened("retracted")}
+                assert all(step.column("change")[i] is None for i in fresh)
+                entered += 1
+    assert entered > 5
+
+
+def test_a_token_taken_back_stays_in_the_mean_until_it_is_committed_again() -> None:
+    checked = 0
+    for seed in range(6):
+        trace = dard.decode(random_model(seed), words(seed, 4), "saber", gen_length=16, n=4)
+        at_commit: dict[int, float] = {}
+        for step in trace.steps:
+            if at_commit:
+                assert step.facts["threshold"] == pytest.approx(sum(at_commit.values()) / len(at_commit), abs=1e-5)
+                checked += 1
+            for i in [*step.decided, *step.happened("retracted")]:
+                at_commit[i] = step.confidence[i]
+    assert checked > 10
+
+
 @pytest.mark.parametrize("shape", ["ww__w_w____w", "w_w_w_w_w_ww", "_______wwwww__"])
 def test_templates_with_given_tokens(shape: str) -> None:
     for block_length, seed in ((None, 1), (4, 2)):

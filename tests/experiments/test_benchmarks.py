@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 import socket
@@ -273,3 +274,14 @@ def test_every_benchmark_of_the_paper_is_there() -> None:
     assert set(BENCHMARKS) == {"gsm8k", "math-500", "mbpp", "countdown-numbers", "sudoku-grids", "arc-c"}
     with pytest.raises(InputError, match="unknown benchmark"):
         open_benchmark("x")
+
+
+def test_what_the_extra_brings_is_asked_for_before_anything_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    questions, choices = write(tmp_path, GSM8K), write(tmp_path, ARC, "parquet")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"gsm8k needs math-verify, which is not .* the extra 'benchmarks'"):
+        open_benchmark("gsm8k", questions)
+    with pytest.raises(InputError, match=r"needs pyarrow, which is not .* the extra 'benchmarks'"):
+        open_benchmark("arc-c", choices)

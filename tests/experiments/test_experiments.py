@@ -82,8 +82,7 @@ def test_a_pareto_figure_outlines_the_best_point_and_draws_the_frontier() -> Non
             widths = trace["marker"]["line"]["width"]
             assert sum(width > 0 for width in widths) == 1
             assert trace["y"][widths.index(max(widths))] == max(trace["y"])
-    assert len(drawn["layout"]["annotations"]) == len(groups)
-    assert all("tok/s" in note["text"] for note in drawn["layout"]["annotations"])
+            assert trace["name"].endswith("tok/s")
 
 
 def test_standard_decoding_gets_a_share_of_an_items_own_masks() -> None:
@@ -91,7 +90,7 @@ def test_standard_decoding_gets_a_share_of_an_items_own_masks() -> None:
     for _ in run(plan):
         pass
     assert {row["passes"] for row in plan.results.of("Standard, one token per pass")} == {3}
-    assert {row["passes"] for row in plan.results.of("Standard, 2 tokens per pass")} == {2}
+    assert {row["passes"] for row in plan.results.of("Standard per pass=2")} == {2}
 
 
 def test_weights_are_counted_once_each() -> None:

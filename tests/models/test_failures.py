@@ -150,7 +150,7 @@ def test_packages_that_are_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object() if name in there else None)
     assert refused("embedded", quantise=4) == (
         "quantise = 4 needs bitsandbytes and accelerate, which are not installed; "
-        "`pip install bitsandbytes accelerate`, or leave the option out"
+        "install the extra 'large' of dard-studio"
     )
     assert "device_map = 'auto' needs accelerate, which is not installed" in refused("embedded", device_map="auto")
     there.add("accelerate")
@@ -215,7 +215,7 @@ def test_a_step_that_runs_out_of_memory_changes_nothing(monkeypatch: pytest.Monk
     with pytest.raises(dard.InputError) as caught:
         session.step()
     assert str(caught.value) == (
-        "a step of model 'los-diego' over 12 tokens does not fit into the memory of cpu; "
+        "a step of model 'los-diego' over 24 tokens does not fit into the memory of cpu; "
         "try a shorter generation (gen_length, block_length), quantise=4 or 8, or a smaller model"
     )
     assert session.state is state and len(session.steps) == 1

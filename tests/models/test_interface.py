@@ -52,12 +52,12 @@ def test_the_head_runs_on_the_requested_rows_only(rows: int) -> None:
 def test_a_batch_answers_as_single_questions_do() -> None:
     model = random_model(2, 3)
     questions = [question(seed, size, rows) for seed, (size, rows) in enumerate([(5, 2), (17, 6), (1, 1), (9, 9)])]
-    together = model.logits_batch(questions)
-    for q, answer in zip(questions, together, strict=True):
+    together = model.answer(questions)
+    for q, found in zip(questions, together, strict=True):
         alone = model.logits(q.ids, q.positions, q.mask, q.rows)
-        torch.testing.assert_close(answer, alone, atol=1e-5, rtol=1e-5)
+        torch.testing.assert_close(found.logits, alone, atol=1e-5, rtol=1e-5)
     for a, b in zip(answer_all(model, questions), together, strict=True):
-        assert torch.equal(a, b)
+        assert torch.equal(a.logits, b.logits)
 
 
 def test_answers_may_be_overwritten() -> None:

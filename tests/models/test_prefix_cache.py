@@ -20,15 +20,17 @@ import torch
 from torch import Tensor
 
 import dard
-from dard.decoders import DECODERS, ask
+from dard.decoders import DECODERS
+from dard.driver import ask, finish
 from dard.models.backbone import BackboneModel
-from dard.models.base import Frozen, Question, answer, answer_all
+from dard.models.base import Frozen, Question, Soft, answer, answer_all
 from dard.models.prefix import PrefixCache, name_of, size_of
-from dard.session import Session, shared_pass
+from dard.session import Session
 from tests import reference
 from tests.decoders.follow import TINY_GAP, words
 from tests.helpers import ALL_DECODERS, without_times
 from tests.models.families import WRITERS
+from tests.models.mixes import in_the_table, random_soft
 from tests.models.test_interface import Letters
 from tests.tiny import MASK_ID, VOCABULARY, random_model, random_network
 
@@ -68,7 +70,7 @@ def passes_of(model: BackboneModel) -> Iterator[list[int]]:
     sizes: list[int] = []
 
     def note(module: Any, inputs: Any, values: dict[str, Any]) -> None:
-        sizes.append(values["input_ids"].shape[1])
+        sizes.append(values["position_ids"].shape[1])
 
     hook = model.body.register_forward_pre_hook(note, with_kwargs=True)
     try:
@@ -152,8 +154,82 @@ def test_every_family_agrees_with_the_long_sequence_or_keeps_nothing(family: str
         expected = model.logits(q.ids, q.positions, q.mask, q.rows)
         answer(model, ask(session.decoder, model, session.settings, first))
         with passes_of(model) as sizes:
-            torch.testing.assert_close(answer(model, asked), expected, atol=1e-4, rtol=1e-4)
+            torch.testing.assert_close(answer(model, asked).logits, expected, atol=1e-4, rtol=1e-4)
         assert len(sizes) == 1
+
+
+# Soft inputs and attention.
+
+
+def softly(opening: Question, now: Question, length: int) -> Question:
+    """The long sequence with the mixes of both passes; those of the present prefix are frozen away."""
+    long, before = beside(opening, now, length), len(opening.ids)
+    assert opening.soft is not None and now.soft is not None
+    late = now.soft.positions >= length
+    soft = Soft(
+        torch.cat([opening.soft.positions, now.soft.positions[late] + before - length]),
+        torch.cat([opening.soft.ids, now.soft.ids[late]]),
+        torch.cat([opening.soft.weights, now.soft.weights[late]]),
+    )
+    return replace(long, soft=soft)
+
+
+def with_network(model: BackboneModel, network: Any) -> BackboneModel:
+    changed = copy.copy(model)
+    changed.network, changed.body, changed.head = network, network.base_model, network.get_output_embeddings()
+    return changed
+
+
+@pytest.mark.parametrize("family", ["llada", "mmada", "dream", "a2d"])
+def test_mixes_of_the_opening_are_kept_under_their_own_name(family: str, tmp_path: Path) -> None:
+    """Openings that differ in nothing but their mixes, all of them kept before the first later question comes."""
+    model: Any = dard.load_model(WRITERS[family](tmp_path / family, layers=2)[0])
+    size, length, vocabulary = 10, 4, model.vocab_size
+    generator = torch.Generator().manual_seed(1)
+    ids = torch.randint(0, vocabulary, (size,), generator=generator)
+    everything = torch.ones(size, size, dtype=torch.bool)
+    plain = Question(ids, torch.arange(size), everything, torch.arange(length + 1, size), frozen=Frozen(length))
+    first = random_soft(vocabulary, [1, 6], seed=0)
+    softs = [
+        first,
+        replace(first, weights=random_soft(vocabulary, [1, 6], seed=1).weights),
+        replace(first, ids=first.ids.roll(1, dims=0)),
+        replace(first, positions=torch.tensor([2, 6])),
+        replace(first, positions=torch.tensor([1, 7])),
+    ]
+    openings = [replace(plain, soft=soft) for soft in softs]
+    now = replace(plain, ids=ids.roll(1), soft=random_soft(vocabulary, [3, 5, 8], seed=2))
+    for opening in [plain, *openings]:
+        answer(model, opening)
+    for opening in openings:
+        with passes_of(model) as sizes:
+            found = answer(model, replace(now, frozen=Frozen(length, opening))).logits
+        network, long, used = in_the_table(model.network, softly(opening, now, length))
+        expected = answer(with_network(model, network), long).logits
+        found[:, used] = expected[:, used] = 0
+        torch.testing.assert_close(found, expected, atol=1e-4, rtol=1e-4)
+        assert len(sizes) == 1
+
+
+def test_the_attention_of_a_frozen_question_is_that_of_the_rows_it_computes() -> None:
+    model = fresh(1)
+    session = session_of(model, seed=1)
+    opening = replace(ask(session.decoder, model, session.settings, session.state), attention=(0, 2))
+    whole = answer(model, replace(opening, frozen=None)).attention
+    found = answer(model, opening).attention
+    assert found is not None and whole is not None
+    torch.testing.assert_close(found, whole)
+    session.step()
+    now = replace(ask(session.decoder, model, session.settings, session.state), attention=(2, 0))
+    later = answer(model, now).attention
+    assert now.frozen is not None and now.frozen.opening is not None and later is not None
+    before = len(opening.ids)
+    rows = torch.arange(before, before + len(now.ids) - PROMPT)
+    long = replace(beside(opening, now, PROMPT), attention=(2, 0), frozen=None)
+    expected = answer(model, long).attention
+    assert expected is not None
+    torch.testing.assert_close(later[:, PROMPT:], expected[:, rows][:, :, torch.cat([torch.arange(PROMPT), rows])])
+    assert not later[:, :PROMPT].any()
 
 
 # What is the same with and without.
@@ -201,7 +277,7 @@ def test_a_prompt_that_sees_only_itself_can_be_kept_without_any_change(layers: i
     ids[1][:PROMPT] = ids[0][:PROMPT]
     opening, now = (Question(each, torch.arange(size), mask, torch.arange(PROMPT, size)) for each in ids)
     kept = answer(model, replace(now, frozen=Frozen(PROMPT, replace(opening, frozen=Frozen(PROMPT)))))
-    torch.testing.assert_close(kept, answer(model, now), atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(kept.logits, answer(model, now).logits, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("decoder", ALL_DECODERS)
@@ -311,8 +387,10 @@ def test_whatever_a_prefix_is_computed_from_is_in_its_name() -> None:
         (replace(q, positions=q.positions + 1), 2),
         (replace(q, mask=blind), 2),
         (Question(q.ids[:5], q.positions[:5], q.mask[:5, :5], q.rows), 2),
+        (replace(q, soft=random_soft(9, [1, 4], seed=0)), 2),
+        (replace(q, soft=random_soft(9, [1, 4], seed=0, width=4)), 2),
     ]
-    assert len({name_of(*each) for each in [(q, 2), *others]}) == 6
+    assert len({name_of(*each) for each in [(q, 2), *others]}) == 8
     assert name_of(replace(q, rows=torch.tensor([3, 4])), 2) == name_of(q, 2)
 
 
@@ -331,8 +409,7 @@ def test_sessions_do_not_mix_in_turns_together_or_in_threads() -> None:
     while going := [session for session in in_turns if not session.finished]:
         for session in going:
             session.step()
-    while going := [session for session in together if not session.finished]:
-        shared_pass(going)
+    finish(together)
     threads = [threading.Thread(target=session.run) for session in threaded]
     for thread in threads:
         thread.start()
@@ -349,7 +426,7 @@ def test_a_batch_with_a_frozen_prefix_is_asked_one_by_one() -> None:
         session.step()
     questions = [ask(s.decoder, model, s.settings, s.state) for s in sessions]
     for question, found in zip(questions, answer_all(model, questions), strict=True):
-        assert torch.equal(found, answer(model, question))
+        assert torch.equal(found.logits, answer(model, question).logits)
 
 
 def test_a_session_travels_without_what_was_kept() -> None:

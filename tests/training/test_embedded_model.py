@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 import torch
 
 import dard
+from dard.folders import assets
 from dard.models.base import Model
 from dard.tasks import TASKS, Item
 from dard.tasks.places import QUOTA_REGION
 from dard.training.evaluation import decode_item
 from dard.training.words import word_list
 
-FOLDER = Path(__file__).resolve().parents[2] / "assets" / "model"
+FOLDER = assets("model")
 LOS_DIEGO = "The city of [MASK] [MASK] is on the Southern California coast ."
 ITEM = Item(LOS_DIEGO, None, None, {"context": LOS_DIEGO, "region": QUOTA_REGION})
 

@@ -41,8 +41,9 @@ def test_an_experiment_tells_how_far_it_is_and_ends_with_its_results(lab: Lab) -
     assert json.dumps(last)
     variant = last["tables"][0]["variants"][-1]
     runs = lab.runs({"lab": last["lab"], "variant": variant})["runs"]
-    assert len(runs) == 2 and {run["decoder"] for run in runs} == {"dard"}
-    again = dard.decode(dard.load_model("embedded"), runs[0]["prompt"], runs[0]["decoder"], **runs[0]["settings"])
+    assert len(runs) == 2 and all([lane["decoder"] for lane in run["lanes"]] == ["dard", "standard"] for run in runs)
+    lane = runs[0]["lanes"][0]
+    again = dard.decode(dard.load_model("embedded"), runs[0]["prompt"], lane["decoder"], **lane["settings"])
     assert again.num_steps == runs[0]["passes"]
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import zlib
-from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -13,15 +14,15 @@ import numpy as np
 import pytest
 
 import dard
-from dard.attention import contaminated
-from dard.decoders import DECODERS
-from dard.explain import explain_in, summary
+from dard.about import About, Column, Event, Path
 from dard.models.scripted import LOS_DIEGO, los_diego
-from dard.trace import Step, Trace
+from dard.reach import contaminated
+from dard.trace import Start, Step, Top, Trace
+from dard.words import Words, summary
 from tests.helpers import ALL_DECODERS
-from tests.tiny import random_model
+from tests.tiny import long_trace, random_model
 from visual import payload as module
-from visual.payload import KINDS, analysis, header, life, payload, sentence, shown, step_payload, thousandths
+from visual.payload import analysis, header, life, pack, payload, sentence, short, shown, step_payload
 
 
 @cache
@@ -30,81 +31,48 @@ def los() -> Trace:
 
 
 @cache
-def decoded(length: int, steps: int, decoder: str = "dard", block: int | None = None) -> Trace:
+def decoded(length: int, steps: int, decoder: str = "dard", block: int | None = None, **own: Any) -> Trace:
     settings: dict[str, Any] = {"tau_c": 0.5, "tau_u": 0.8} if decoder == "dard" else {}
     model = random_model(3, layers=2, sharpness=1.2)
-    session = dard.Session(model, "w5 w6 w7", decoder, gen_length=length, block_length=block, **settings)
-    while len(session.steps) < steps and not session.finished:
-        session.step()
+    session = dard.Session(model, "w5 w6 w7", decoder, gen_length=length, block_length=block, **settings | own)
+    session.run(lambda step: session.cancel() if step.index == steps else None)
     return session.trace
 
 
-def inflate(text: str) -> bytes:
-    return zlib.decompress(base64.b64decode(text))
+def received(value: Any) -> Any:
+    """What arrives of something that was packed."""
+    return json.loads(gzip.decompress(base64.b64decode(pack(value))))
 
 
-class Reader:
-    """What the browser does with a payload, in a few literal lines."""
+class Masks:
+    """The one thing that is packed, unpacked in a few literal lines."""
 
     def __init__(self, body: dict[str, Any]) -> None:
-        self.body = body
-        self.tokens = list(body["start"]["tokens"])
-        self.states = list(body["start"]["states"])
-        self.confidence = list(body["start"]["confidence"])
-        self.mask: np.ndarray | None = None
+        self.states, self.confidence = body["start"]["states"], body["start"]["confidence"]
 
-    def take(self, step: dict[str, Any]) -> None:
-        start, end = step["b"]
-        order = sorted(range(start, end), key=lambda i: ("MCU".index(self.states[i]), -self.confidence[i], i))
-        order = [i - start for i in order]
-        before = list(self.states)
-        for letter, positions in step.get("s", {}).items():
-            for i in positions:
-                self.states[i] = letter
-                if letter == "M":
-                    self.tokens[i] = self.body["mask"]
-        for i, token in zip(step.get("d", [])[::2], step.get("d", [])[1::2], strict=True):
-            self.tokens[i] = token
-        data = memoryview(inflate(step["z"])) if "z" in step else memoryview(b"")
-        size = step["b"][1] - step["b"][0]
+    def take(self, step: dict[str, Any]) -> tuple[np.ndarray | None, np.ndarray | None]:
+        """The mask and the reach of the next step."""
+        start, end = step["block"]
+        by = [("MCU".index(self.states[i]), -self.confidence[i], i) for i in range(start, end)]
+        order = [i - start for _, _, i in sorted(by)]
+        self.states, self.confidence = step["states"], step["columns"]["confidence"]
+        size = 2 * (end - start)
+        rows = self.rows(step, "mask", -(-size // 8))
+        depth = self.rows(step, "reach", size)
+        bits = None if rows is None else np.unpackbits(rows, axis=1, count=size).astype(bool)
+        return unordered(bits, order), unordered(depth, order)
 
-        def take(count: int) -> np.ndarray:
-            nonlocal data
-            part, data = data[:count], data[count:]
-            return np.frombuffer(part, np.uint8).astype(int)
-
-        if "n" in step:
-            first, count = step["n"]
-            low, high = take(count), take(count)
-            self.confidence[first : first + count] = (low + 256 * high).tolist()
-        self.weights = None
-        if step.get("w") == 0:
-            self.weights = self.worked_out(step, before)
-        elif "w" in step:
-            low, high = take(size), take(size)
-            self.weights = (np.cumsum(low + 256 * high) % 65536).tolist()
-            self.p, self.d = (np.cumsum(take(size)) % 256 * step["w"] / 255 for _ in range(2))
-        self.contaminated = take(size).tolist() if "k" in step else [0] * size
-        self.mask = None
-        if "m" in step:
-            rows = take(2 * size * (-(-2 * size // 8))).reshape(2 * size, -1).astype(np.uint8)
-            rows = np.bitwise_xor.accumulate(rows, axis=0)
-            self.mask = unordered(np.unpackbits(rows, axis=1, count=2 * size).astype(bool), order)
-        assert not data
-
-    def worked_out(self, step: dict[str, Any], before: list[str]) -> list[int]:
-        known = self.body["weights"]
-        promoted = step.get("ev", {}).get("p", [])
-        demoted = [j for j in step.get("ev", {}).get("d", []) if before[j] == "C"]
-        out = []
-        for i in range(*step["b"]):
-            p = sum(known["lambda"] ** abs(i - j) for j in promoted)
-            d = sum(known["lambda"] ** abs(i - j) for j in demoted)
-            out.append(65535 if before[i] != "M" else thousandths(round((p + known["p0"]) / (p + d + known["p0"]), 6)))
-        return out
+    @staticmethod
+    def rows(step: dict[str, Any], key: str, width: int) -> np.ndarray | None:
+        if key not in step:
+            return None
+        data = np.frombuffer(zlib.decompress(base64.b64decode(step[key])), np.uint8)
+        return np.bitwise_xor.accumulate(data.reshape(-1, width), axis=0)
 
 
-def unordered(matrix: np.ndarray, order: list[int]) -> np.ndarray:
+def unordered(matrix: np.ndarray | None, order: list[int]) -> np.ndarray | None:
+    if matrix is None:
+        return None
     both = [*order, *(i + len(order) for i in order)]
     out = np.zeros_like(matrix)
     out[np.ix_(both, both)] = matrix
@@ -115,28 +83,35 @@ def unordered(matrix: np.ndarray, order: list[int]) -> np.ndarray:
 @pytest.mark.parametrize(("length", "block"), [(13, None), (20, 8)])
 def test_the_payload_holds_the_trace(decoder: str, length: int, block: int | None) -> None:
     trace = decoded(length, 400, decoder, block)
-    body = json.loads(json.dumps(payload(trace)))
-    reader = Reader(body)
-    assert len(body["steps"]) == len(trace.steps)
+    body = received(payload(trace))
+    assert (body["format"], body["version"], body["length"]) == ("dard-view", 2, length)
+    assert body["start"]["tokens"] == trace.start.tokens and body["start"]["states"] == trace.start.states
+    masks = Masks(body)
     for step, sent in zip(trace.steps, body["steps"], strict=True):
-        reader.take(sent)
-        assert reader.tokens == step.tokens
-        assert "".join(reader.states) == step.states
-        assert reader.confidence == [thousandths(c) for c in step.confidence]
-        assert (reader.mask is None) == (step.mask is None)
-        if step.mask is not None:
-            assert (reader.mask == step.mask).all()
-        start, end = step.block
-        weights = step.weights[start:end]
-        if reader.weights is None:
-            assert set(weights) <= {None}
-        else:
-            assert reader.weights == [65535 if w is None else thousandths(w) for w in weights]
-        if sent.get("w"):
-            expected = [p or 0 for p in step.score_p[start:end]]
-            assert np.allclose(reader.p, expected, atol=0.51 * sent["w"] / 255 + 0.01)
-        assert sent["say"] == summary(step, trace.word)
-    assert body["finished"] == trace.finished == bool(body["steps"][-1].get("f"))
+        assert (sent["i"], tuple(sent["block"])) == (step.index, step.block)
+        assert (sent["tokens"], sent["states"]) == (step.tokens, step.states)
+        assert sent["events"] == step.events
+        assert sent["columns"].keys() == step.columns.keys()
+        for name, row in step.columns.items():
+            assert [v is None for v in sent["columns"][name]] == [v is None for v in row]
+            assert [v for v in sent["columns"][name] if v is not None] == pytest.approx(
+                [v for v in row if v is not None], abs=1.1e-5
+            )
+        mask, _ = masks.take(sent)
+        assert (mask is None) == (step.mask is None)
+        assert mask is None or (mask == step.mask).all()
+        assert sent["say"] == summary(step, trace.about, Words(trace.word))
+        assert sent["notes"] == step.notes
+        assert sent.get("ended") == step.ended_by
+    assert {str(token) for step in trace.steps for token in step.tokens} <= body["words"].keys()
+    assert body["finished"] == trace.finished == body["steps"][-1]["finished"]
+    assert [step["finished"] for step in body["steps"][:-1]] == [False] * (trace.num_steps - 1)
+
+
+@pytest.mark.parametrize("value", [0, 1, 0.005, 0.015, 0.114797, 0.004999, 0.995001, 0.999999, -0.004999, 12.345678])
+def test_numbers_show_the_same_two_decimals_as_in_a_sentence(value: float) -> None:
+    assert f"{short(value):.2f}".lstrip("-") == f"{value:.2f}".lstrip("-")
+    assert short(value) == pytest.approx(value, abs=1.1e-5)
 
 
 def test_a_live_run_sends_the_same_steps() -> None:
@@ -156,13 +131,16 @@ def test_a_live_run_names_its_new_words() -> None:
         assert {str(token) for token in step.tokens} <= known
 
 
-@pytest.mark.parametrize("decoder", ["dard", "wino"])
-def test_reach_is_what_the_engine_says(decoder: str) -> None:
-    trace = decoded(20, 12, decoder)
-    for step in trace.steps:
+@pytest.mark.parametrize(("decoder", "block"), [("dard", None), ("dard", 8), ("wino", None)])
+def test_reach_is_what_the_engine_says(decoder: str, block: int | None) -> None:
+    trace = decoded(20, 12, decoder, block)
+    body = received(payload(trace))
+    masks = Masks(body)
+    for step, sent in zip(trace.steps, body["steps"], strict=True):
+        _, depth = masks.take(sent)
         found = analysis(step)
         if step.mask is None:
-            assert found is None
+            assert found is None and "contaminated" not in sent
             continue
         assert found is not None
         nearest: dict[int, int] = {}
@@ -170,42 +148,47 @@ def test_reach_is_what_the_engine_says(decoder: str) -> None:
         for position, candidate, layers in contaminated(step):
             nearest[position] = min(layers, nearest.get(position, 255))
             heard.setdefault(position, set()).add(candidate)
-        start, end = step.block
-        assert found.contaminated.tolist() == [nearest.get(i, 0) for i in range(start, end)]
+        assert sent.get("contaminated", {}) == {str(i): layers for i, layers in sorted(nearest.items())}
         assert {i: set(candidates) for i, (_, candidates) in found.sources.items()} == heard
-        sent = step_payload(trace, step, with_life=False)
-        if found.depth is not None:
-            size = len(step.mask)
-            rows = np.bitwise_xor.accumulate(np.frombuffer(inflate(sent["r"]), np.uint8).reshape(size, size), axis=0)
-            depth = unordered(rows, module.packing_order(step)[: size // 2].tolist())
+        assert (depth is None) == (found.depth is None)
+        if depth is not None:
             assert (depth == found.depth).all()
-            assert not depth[step.mask].any()
+            assert depth.any() and not depth[step.mask].any()
 
 
 def test_a_life_tells_every_step_of_a_token() -> None:
     trace = decoded(20, 12)
+    contaminations = 0
     for position in (0, 7, 19):
-        told = life(trace, position)
-        assert [part["y"] for part in told["steps"]] == [explain_in(trace, step, position) for step in trace.steps]
+        told = received(life(trace, position))
+        assert [part["y"] for part in told["steps"]] == [trace.why(step, position) for step in trace.steps]
         for part, step in zip(told["steps"], trace.steps, strict=True):
-            for path, key in (("x", "x"), ("s", "s"), ("mix", "m")):
-                guesses = step.top[path].at(position) if path in step.top else []
-                assert part.get(key, [])[::2] == [token for token, _ in guesses]
-                assert all(str(token) in told["words"] for token, _ in guesses)
+            guesses = {name: top.at(position) for name, top in step.paths.items() if top.at(position)}
+            sent = part.get("paths", {})
+            assert {name: row[::2] for name, row in sent.items()} == {
+                name: [token for token, _ in row] for name, row in guesses.items()
+            }
+            assert all(str(token) in told["words"] for row in sent.values() for token in row[::2])
+            for name, row in sent.items():
+                assert [p / 10_000 for p in row[1::2]] == [p for _, p in guesses[name]]
             if step.mask is not None:
-                assert part.get("d") == ("m" if step.states_before[position] == "M" else "s")
-            if step.weights[position] is not None:
-                assert part["w"][2] == pytest.approx(step.weights[position], abs=1e-4)
+                assert part["d"] == ("mix" if step.states_before[position] == "M" else "s")
+            heard = [layers for i, _, layers in contaminated(step) if i == position]
+            assert ("k" in part) == bool(heard)
+            if heard:
+                contaminations += 1
+                assert f"through {min(heard)} layer" in part["k"]
+    assert contaminations
 
 
 def test_lives_come_along_for_short_regions_only() -> None:
     assert all("life" in step for step in payload(decoded(20, 5))["steps"])
     long = payload(decoded(80, 3))
     assert not any("life" in step for step in long["steps"])
-    assert "lives" not in long
+    assert "lives" not in long and not long["lives_along"]
     kept = payload(decoded(80, 3), lives=True)
     assert len(kept["lives"]) == 80
-    assert json.loads(inflate(kept["lives"][9])) == json.loads(json.dumps(life(decoded(80, 3), 9)))
+    assert kept["lives"][9] == life(decoded(80, 3), 9)
 
 
 @pytest.mark.parametrize("position", [-1, 12, True, "3", None, 1.0])
@@ -219,53 +202,109 @@ def test_an_edited_branch_is_sent_as_it_stands() -> None:
     session.step()
     branch = session.edit(3, token="San", state="U")
     branch.run()
-    body = payload(branch.trace)
-    assert body["steps"][0]["ev"]["e"] == [3]
-    reader = Reader(body)
-    for sent, step in zip(body["steps"], branch.trace.steps, strict=True):
-        reader.take(sent)
-        assert reader.tokens == step.tokens
-    assert dard.Session(los_diego(), LOS_DIEGO).edit(3, token="San", state="U").trace.start.edited == [3]
+    body = received(payload(branch.trace))
+    assert body["steps"][0]["events"]["edited"] == [3]
+    assert [sent["tokens"] for sent in body["steps"]] == [step.tokens for step in branch.trace.steps]
     start = header(dard.Session(los_diego(), LOS_DIEGO).edit(3, token="San", state="U").trace)["start"]
     assert start["edited"] == [3]
 
 
-def test_weights_are_explained_when_they_are_all_one() -> None:
+def test_weights_are_explained() -> None:
     trace = los()
-    notes = header(trace)["weights"]["notes"]
-    keys = [step_payload(trace, step)["wn"] for step in trace.steps]
-    assert set(keys) <= set(notes)
-    assert keys[0] == "still"
-    for key, step in zip(keys, trace.steps, strict=True):
-        found = [w for w in step.weights if w is not None]
-        assert (key == "mixed") == any(w != 1 for w in found)
-        assert (key in ("full", "commit")) == (not found)
-    fixed = dard.decode(los_diego(), LOS_DIEGO, mixing=0.5)
-    assert step_payload(fixed, fixed.steps[0])["wn"] == "fixed"
+    for step, sent in zip(trace.steps, payload(trace)["steps"], strict=True):
+        assert sent["notes"] == step.notes
+        if any(w is not None for w in step.weights):
+            assert sent["notes"]["w"]
 
 
-def test_decoders_are_known_as_they_are() -> None:
-    assert set(KINDS) == set(DECODERS)
-    for name, kind in KINDS.items():
-        decoder = DECODERS[name]
-        assert (kind.title, set(kind.states), kind.shadow) == (decoder.title, set(decoder.states), decoder.has_shadow)
-        assert {setting for setting, _, _ in kind.thresholds} <= set(decoder.Settings.allowed())
+def foreign() -> Trace:
+    """A trace of a decoder nobody has registered, made with the public constructors."""
+    about = About(
+        columns=[Column("body heat", "h", "how hot it is")],
+        paths=[Path("gut feeling", "Gut", "the first idea", "the gut decides")],
+        events={"sneezed": Event("sneezed at", "nobody knows why"), "demoted": Event("forgotten")},
+        title="Stranger",
+        rule="sneezes",
+    )
+    steps = [
+        Step(
+            index=1,
+            block=(0, 2),
+            tokens=[5, 0],
+            states="UM",
+            columns={"confidence": [0.5, 0.25], "body heat": [None, 0.12]},
+            paths={"gut feeling": Top([0], 2, [5, 6], [5000, 2500])},
+            events={"decided": [0], "sneezed": [1]},
+        ),
+        Step(2, (0, 2), [0, 0], "MM", columns={"confidence": [0.1, 0.2]}, events={"demoted": [0]}),
+    ]
+    return Trace(
+        model="none",
+        num_layers=1,
+        decoder="stranger",
+        settings={},
+        prompt="?",
+        prompt_tokens=[],
+        mask_id=0,
+        eos_id=None,
+        fixed=[False, False],
+        start=Start([0, 0], "MM", [0.0, 0.0]),
+        steps=steps,
+        token_text={0: "[MASK]", 5: "five", 6: "six"},
+        text="",
+        about=about,
+    )
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+def test_a_decoder_nobody_registered_is_shown_as_it_describes_itself(from_file: bool) -> None:
+    trace = Trace.from_bytes(foreign().to_bytes()) if from_file else foreign()
+    body = received(payload(trace))
+    about = body["about"]
+    assert (body["name"], about["title"], about["rule"]) == ("Stranger", "Stranger", "sneezes")
+    assert [column["name"] for column in about["columns"]] == ["body heat"]
+    assert about["paths"][0]["decides"] == "the gut decides"
+    assert about["events"]["sneezed"]["title"] == "sneezed at"
+    assert about["events"]["demoted"]["title"] == "forgotten"
+    assert about["events"]["promoted"]["title"] == "promoted"
+    one, two = body["steps"]
+    assert one["columns"]["body heat"] == [None, 0.12]
+    assert one["events"] == {"decided": [0], "sneezed": [1]}
+    assert one["life"]["at"]["0"]["paths"] == {"gut feeling": [5, 5000, 6, 2500]}
+    assert one["life"]["at"]["0"]["d"] == "gut feeling"
+    assert "'five' decided" in one["say"] and "sneezed at" in one["say"]
+    assert "'five' forgotten" in two["say"]
+    assert two["life"]["at"]["0"]["y"] == "'five' was revoked: confidence 0.10."
+
+
+EVIL = "</script>\u202e\x00" + "x" * 2000
+
+
+def test_what_a_trace_says_of_itself_is_bounded_and_visible() -> None:
+    """A file is checked; a trace made in Python may say anything."""
+    trace = foreign()
+    about = replace(trace.about, title=EVIL, events={EVIL: Event(EVIL)}, symbols={EVIL: EVIL})
+    notes = replace(trace.steps[0], notes={EVIL: EVIL}, columns={**trace.steps[0].columns, EVIL: [0.0, 0.0]})
+    hostile = replace(trace, about=about, model=EVIL, prompt=EVIL, steps=[notes], token_text={0: EVIL, 5: EVIL})
+
+    def texts(value: Any) -> list[str]:
+        if isinstance(value, dict):
+            return [text for pair in value.items() for each in pair for text in texts(each)]
+        return [text for each in value for text in texts(each)] if isinstance(value, list) else [str(value)]
+
+    for text in texts(received(payload(hostile))):
+        assert len(text) <= module.PROMPT_AT_MOST and text.isprintable(), text[:80]
 
 
 @pytest.mark.parametrize("ordering", ["confidence", "entropy", "margin", "l2r", "bidirectional"])
 def test_every_cell_of_a_mask_has_a_reason(ordering: str) -> None:
     """Whatever the states, the page finds a sentence for each cell."""
-    session = dard.Session(
-        random_model(3, sharpness=1.2), "w5 w6", gen_length=12, tau_c=0.5, tau_u=0.8, ordering=ordering
-    )
-    for _ in range(6):
-        session.step()
-    wino = dard.decode(random_model(3, sharpness=1.2), "w5 w6", decoder="wino", gen_length=12)
-    for trace in (session.trace, wino):
-        reasons = header(trace)["cells"]
+    for trace in (decoded(12, 6, ordering=ordering), decoded(12, 40, "wino")):
+        about = header(trace)["about"]
+        assert about["shadow"]
         for step in trace.steps:
             if step.mask is not None:
-                check_cells(step, reasons)
+                check_cells(step, about["cells"])
 
 
 def check_cells(step: Step, reasons: dict[str, str]) -> None:
@@ -282,56 +321,26 @@ def check_cells(step: Step, reasons: dict[str, str]) -> None:
             assert own or any(key in reasons for key in keys), keys[0]
 
 
-def test_a_step_is_small(capsys: pytest.CaptureFixture[str]) -> None:
-    """2.5 KB per step at L = 256 for everything but the top-5 tables and lives."""
-    trace = decoded(256, 16)
-    steps = payload(trace)["steps"]
-    sizes = [len(json.dumps(step, separators=(",", ":")).encode()) for step in steps]
+def test_a_long_run_travels_in_120_kilobytes(capsys: pytest.CaptureFixture[str]) -> None:
+    """256 positions, 60 steps, everything but the lives; and a short run with its lives."""
+    size, small = len(pack(payload(long_trace()))), decoded(32, 36)
+    with_lives = len(pack(payload(small)))
+    bare = payload(small)
+    for step in bare["steps"]:
+        del step["life"]
     with capsys.disabled():
-        print(f"\npayload at L = 256: {sum(sizes) / len(sizes):.0f} bytes per step, at most {max(sizes)}")
-    assert max(sizes) <= 2500
-
-
-def test_weights_travel_unless_the_browser_can_work_them_out() -> None:
-    trace = decoded(32, 12)
-    assert any(w not in (None, 1) for step in trace.steps for w in step.weights)
-    assert {step.get("w") for step in payload(trace)["steps"]} <= {0, None}
-    # A file may say anything: numbers that do not follow from its own events are shown as it gives them.
-    body = json.loads(trace.to_bytes(compress=False))
-    number, step = next((n, s) for n, s in enumerate(body["steps"]) if any(w is not None for w in s["weights"]))
-    position = next(i for i, w in enumerate(step["weights"]) if w is not None)
-    step["weights"][position] = 0.123
-    told = Trace.from_bytes(json.dumps(body).encode())
-    reader = Reader(payload(told))
-    for sent in reader.body["steps"][: number + 1]:
-        reader.take(sent)
-    assert reader.weights is not None and reader.weights[position] == 123
-    fixed = dard.decode(random_model(3, layers=2, sharpness=1.2), "w5 w6", gen_length=16, tau_c=0.5, mixing=0.5)
-    sent_weights = [step["w"] for step in payload(fixed)["steps"] if "w" in step]
-    assert sent_weights and 0 not in sent_weights
+        print(
+            f"\n256 × 60 without lives: {size / 1000:.0f} KB; 32 × {small.num_steps}: {len(pack(bare)) / 1000:.0f} KB"
+        )
+        print(f"32 × {small.num_steps} with every token's life: {with_lives / 1000:.0f} KB")
+    assert size <= 120_000
+    assert len(pack(bare)) <= 30_000
 
 
 def test_a_trace_too_large_for_a_browser_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_CELLS", 30)
     with pytest.raises(dard.InputError, match="12 positions and 5 steps"):
         payload(los())
-
-
-def test_without_torch_only_the_reach_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    import builtins
-
-    trace = decoded(20, 3)
-    real: Callable[..., Any] = builtins.__import__
-
-    def no_torch(name: str, *rest: Any) -> Any:
-        if name == "torch":
-            raise ImportError(name)
-        return real(name, *rest)
-
-    monkeypatch.setattr(builtins, "__import__", no_torch)
-    monkeypatch.setattr(module, "_analyses", {})
-    steps = payload(trace)["steps"]
-    assert all("m" in step and "r" not in step and "k" not in step for step in steps)
 
 
 @pytest.mark.parametrize(
@@ -370,4 +379,4 @@ def test_a_trace_with_odd_settings_is_still_shown(decoder: str, settings: dict[s
         step.pop("why", None)
     sent = payload(Trace.from_bytes(json.dumps(body).encode()))
     assert len(sent["steps"]) == 5 and sent["block"] == 12
-    assert all(0 <= threshold["at"] <= 1 for threshold in sent["thresholds"])
+    assert all(0 <= threshold["at"] <= 1 for threshold in sent["about"]["thresholds"])

@@ -23,7 +23,11 @@ def studio() -> Studio:
 
 
 def all_steps(studio: Studio, view: dict[str, Any]) -> list[dict[str, Any]]:
-    return [step for reply in studio.advance({"run": view["run"]}) for step in reply["steps"]]
+    *replies, made = studio.advance({"run": view["run"]})
+    steps = [found["step"] for reply in replies for found in reply["steps"]]
+    told = studio.show({"run": view["run"]})["payload"]["steps"]
+    assert made["kind"] == "made" and made["lanes"] == [{"branch": 0, "steps": len(told), "finished": True}]
+    return steps
 
 
 def test_a_run_starts_without_a_step_and_ends_where_decode_ends(studio: Studio) -> None:
@@ -38,8 +42,32 @@ def test_a_run_starts_without_a_step_and_ends_where_decode_ends(studio: Studio) 
 
 def test_one_step_is_exactly_one(studio: Studio) -> None:
     view = studio.start(ASKED)
-    replies = list(studio.advance({"run": view["run"], "steps": 1}))
-    assert [reply["steps"][0]["i"] for reply in replies] == [1]
+    reply, made = studio.advance({"run": view["run"], "steps": 1})
+    assert [found["step"]["i"] for found in reply["steps"]] == [1]
+    assert made["lanes"] == [{"branch": 0, "steps": 1, "finished": False}]
+
+
+def test_steps_are_told_again_from_any_number_on(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    view = studio.start(ASKED)
+    steps = all_steps(studio, view)
+    for since in range(len(steps) + 1):
+        again = studio.steps({"run": view["run"], "branch": 0, "since": since})
+        assert [found["step"] for found in again["steps"]] == steps[since:]
+    assert studio.steps({"run": view["run"], "since": 99})["steps"] == []
+    monkeypatch.setattr(service, "STEPS_AT_ONCE", 2)
+    assert [found["step"]["i"] for found in studio.steps({"run": view["run"], "since": 1})["steps"]] == [2, 3]
+    for bad in ({}, {"since": -1}, {"since": "1"}, {"since": 0, "branch": 5}, {"since": 0, "run": "guess"}):
+        with pytest.raises(dard.InputError):
+            studio.steps({"run": view["run"], **bad})
+
+
+def test_lanes_in_lock_step_end_with_how_many_steps_each_has(studio: Studio) -> None:
+    lanes = [{"decoder": "dard", "settings": ASKED["settings"]}, {"decoder": "standard", "settings": {"steps": 1}}]
+    view = studio.compare_lanes({"prompt": LOS_DIEGO, "lanes": lanes})
+    *replies, made = studio.passes({"run": view["run"]})
+    numbers = [[found["step"]["i"] for r in replies for found in r["steps"] if found["branch"] == n] for n in (0, 1)]
+    assert numbers == [list(range(1, lane["steps"] + 1)) for lane in made["lanes"]]
+    assert len(made["table"]) == 2 and all(lane["finished"] for lane in made["lanes"])
 
 
 def test_a_branch_leaves_the_original_alone(studio: Studio) -> None:
@@ -57,23 +85,43 @@ def test_stop_ends_a_run_after_its_step(studio: Studio) -> None:
     going = studio.advance({"run": view["run"]})
     next(going)
     studio.stop({"run": view["run"]})
-    assert list(going) == []
+    assert [reply["kind"] for reply in going] == ["made"]
 
 
 def test_every_export_has_its_kind_of_content(studio: Studio) -> None:
     view = studio.start(ASKED)
     all_steps(studio, view)
-    begins = {
-        "trace": b"\x1f\x8b",
-        "html": b"<!doctype html>",
-        "png": b"\x89PNG",
-        "gif": b"GIF8",
-        "mask": b"<",
-        "score": b"<",
+    expected = {
+        "trace": ("trace.json.gz", b"\x1f\x8b"),
+        "html": ("step-2.html", b"<!doctype html>"),
+        "lanes": ("step-2.html", b"<!doctype html>"),
     }
-    for kind, start in begins.items():
-        name, media, content = studio.export({"run": view["run"], "kind": kind, "step": 2, "position": 4})
-        assert content.startswith(start) and "/" in media and name.startswith("dard-dard-")
+    for kind, (named, start) in expected.items():
+        name, media, content = studio.export({"run": view["run"], "kind": kind, "state": {"step": 2}, "title": "Los"})
+        assert name == named and "/" in media and content.startswith(start)
+    assert b"<title>Los</title>" in content
+    for bad in ({"kind": "exe"}, {"state": {"step": "2"}}, {"kind": "html", "state": {"<b>": 1}}, {"title": 5}):
+        with pytest.raises(dard.InputError):
+            studio.export({"run": view["run"], **bad})
+
+
+def test_frames_that_are_none_are_refused(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(service, "ANIMATION_AT_MOST", 3 << 20)
+    cases = [
+        ({}, "frames must be a list"),
+        ({"frames": "PNG"}, "frames must be a list"),
+        ({"frames": ["AAAA"] * 301}, "at most 300"),
+        ({"frames": [None]}, "a frame is missing"),
+        ({"frames": [{"a": 1}]}, "a frame is missing"),
+        ({"frames": ["<svg onload=alert(1)>"]}, "did not arrive whole"),
+        ({"frames": ["ü"]}, "did not arrive whole"),
+        ({"frames": ["AAAA"]}, "not a PNG"),
+        ({"frames": ["A" * (2 << 20)] * 2}, "larger than 3 MB together"),
+    ]
+    for request, words in cases:
+        with pytest.raises(dard.InputError) as error:
+            studio.gif(request)
+        assert words in str(error.value) and "\n" not in str(error.value)
 
 
 def test_a_trace_file_opens_and_cannot_go_on(studio: Studio) -> None:

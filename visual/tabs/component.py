@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import base64
-import binascii
-import json
 import logging
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any
@@ -14,9 +12,14 @@ from typing import Any
 import gradio as gr
 
 from dard.state import InputError
-from visual.service import UPLOAD_AT_MOST, Studio
+from visual.payload import pack
+from visual.service import UPLOAD_AT_MOST, Studio, decoded, text
 
-REPEATED = 8  # how many of the latest answers a message holds
+# What is sent at once, and may be lost: steps are asked for again by their number. Everything else waits for the answer
+# after it, so the last of it comes with the end.
+NEWS = frozenset({"steps", "waiting", "progress"})
+ENDS_KEPT = 100  # last messages that can be asked for again
+QUESTION_AT_MOST = 100  # characters of its name, which the browser makes unguessable
 # What may have to load a model first.
 LOADING = frozenset({"start", "compare", "experiment"})
 
@@ -25,28 +28,8 @@ Call = Callable[[dict[str, Any]], dict[str, Any]]
 
 # `ask` goes through Gradio's queue, because it runs the model; `server.*` are quick answers that skip it.
 CONNECT = """
-const waiting = new Map();
-let number = 0;
-watch('reply', () => {
-  const message = JSON.parse(props.reply || 'null');
-  const heard = message && waiting.get(message.number);
-  if (!heard) return;
-  for (const reply of message.replies) {
-    if (reply.sent <= heard.sent) continue;
-    heard.sent = reply.sent;
-    if (reply.kind === 'end') waiting.delete(message.number);
-    heard.onReply(reply);
-  }
-});
-const silence = { kind: 'error', text: 'The server did not answer; try again.' };
-const bridge = {
-  ask(request, onReply) {
-    number += 1;
-    waiting.set(number, { onReply, sent: 0 });
-    trigger('ask', { ...request, number });
-  },
-  call: (name, request) => server[name](request).catch(() => silence),
-};
+const bridge = window.dardStudio.connect((request) => trigger('ask', request), server);
+watch('reply', () => bridge.hear(props.reply));
 window.dardStudio[props.mount](element.querySelector('.dw-root'), bridge, props.config);
 """
 
@@ -63,48 +46,71 @@ def build_component(
     it may ask for that runs the model, one at a time in `queue`; `calls` are quick, by default those of the viewer."""
 
     def open_trace(request: dict[str, Any]) -> dict[str, Any]:
-        return studio.open_trace(uploaded(request, "trace file"))
+        return studio.open_trace(decoded(request.get("data"), "trace file", UPLOAD_AT_MOST))
 
     def open_image(request: dict[str, Any]) -> dict[str, Any]:
-        return studio.open_image(uploaded(request, "image file"))
+        return studio.open_image(decoded(request.get("data"), "image file", UPLOAD_AT_MOST))
 
     def export(request: dict[str, Any]) -> dict[str, Any]:
-        name, media, content = studio.export(request)
-        return {"kind": "file", "name": name, "media": media, "data": base64.b64encode(content).decode()}
+        return file(*studio.export(request))
+
+    def gif(request: dict[str, Any]) -> dict[str, Any]:
+        return file("run.gif", "image/gif", studio.gif(request))
+
+    ends: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     def ask(event: gr.EventData) -> Iterator[Any]:
-        """Each answer carries the number of its question, and its own, so that no two are alike; the last is `end`.
+        """Answers, each message with the question it belongs to, so that no one takes another's; the last is `end`.
 
-        A browser that is busy may see only the last of several answers, so each message repeats the latest ones.
+        A browser that is busy may see only the last of several messages, and a connection may lose that one too.
         """
         request = event._data if isinstance(event._data, dict) else {}
-        latest: deque[dict[str, Any]] = deque(maxlen=REPEATED)
-
-        def message(reply: dict[str, Any]) -> Any:
-            latest.append({**reply, "sent": latest[-1]["sent"] + 1 if latest else 1})
-            return answer({"number": request.get("number"), "replies": list(latest)})
-
+        question = ""
+        held: list[dict[str, Any]] = []
         try:
+            question = text(request, "question", QUESTION_AT_MOST)
             action = request.get("action")
             if not isinstance(action, str) or action not in actions:
                 raise InputError(f"action must be one of {', '.join(actions)}")
             waiting = studio.waiting(request) if action in LOADING else ()
             for reply in chain(waiting, actions[action](request)):
-                yield message(reply)
+                held.append(reply)
+                if reply["kind"] in NEWS:
+                    yield answer({"question": question, "replies": held})
+                    held = []
         except InputError as error:
-            yield message({"kind": "error", "text": str(error)})
+            held.append({"kind": "error", "text": str(error)})
         except Exception as error:  # whatever it is, the page must not wait for an answer that never comes
             logging.getLogger(__name__).exception("an action of the page failed")
             sentence = f"The server could not do that ({type(error).__name__}); what is on screen is kept. Try again."
-            yield message({"kind": "error", "text": sentence})
-        yield message({"kind": "end"})
+            held.append({"kind": "error", "text": sentence})
+        end = {"question": question, "replies": [*held, {"kind": "end"}]}
+        ends[question] = end
+        while len(ends) > ENDS_KEPT:
+            ends.popitem(last=False)
+        yield answer(end)
 
-    viewer_calls = (studio.life, studio.show, studio.stop, studio.recorded, open_trace, open_image, export)
+    def again(request: dict[str, Any]) -> dict[str, Any]:
+        """The last message of a question, for a browser that waits for it; without answers if there is none yet."""
+        question = text(request, "question", QUESTION_AT_MOST)
+        return ends.get(question) or {"question": question, "replies": []}
+
+    viewer_calls = (
+        studio.life,
+        studio.show,
+        studio.steps,
+        studio.stop,
+        studio.recorded,
+        open_trace,
+        open_image,
+        export,
+        gif,
+    )
     component = gr.HTML(
         html_template='<div class="dw-root"></div>',
         js_on_load=CONNECT,
         apply_default_css=False,
-        server_functions=[safely(call) for call in (viewer_calls if calls is None else calls)],
+        server_functions=[safely(call) for call in (again, *(viewer_calls if calls is None else calls))],
         mount=mount,
         config=config,
         reply="",
@@ -121,31 +127,25 @@ def build_component(
     )
 
 
-def uploaded(request: dict[str, Any], what: str) -> bytes:
-    """The bytes of a file that was sent as text."""
-    data = request.get("data")
-    if not isinstance(data, str) or len(data) > UPLOAD_AT_MOST * 4 // 3 + 4:
-        raise InputError(f"{what} is missing or larger than {UPLOAD_AT_MOST >> 20} MB")
-    try:
-        return base64.b64decode(data, validate=True)
-    except binascii.Error:
-        raise InputError(f"{what} did not arrive whole; try again") from None
+def file(name: str, media: str, content: bytes) -> dict[str, Any]:
+    """A file on its way to the browser."""
+    return {"kind": "file", "name": name, "media": media, "data": base64.b64encode(content).decode()}
 
 
 def answer(reply: dict[str, Any]) -> Any:
-    """An answer on its way to the browser, as text: between two objects Gradio sends only the difference, and gets it
-    wrong when a list becomes shorter."""
-    return gr.HTML(reply=json.dumps(reply, separators=(",", ":")))
+    """An answer on its way to the browser, packed into text: between two objects Gradio sends only the difference, and
+    gets it wrong when a list becomes shorter."""
+    return gr.HTML(reply=pack(reply))
 
 
-def safely(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], dict[str, Any]]:
+def safely(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], str]:
     """Bad input answers with its sentence."""
 
-    def call(request: Any) -> dict[str, Any]:
+    def call(request: Any) -> str:
         try:
-            return action(request if isinstance(request, dict) else {})
+            return pack(action(request if isinstance(request, dict) else {}))
         except InputError as error:
-            return {"kind": "error", "text": str(error)}
+            return pack({"kind": "error", "text": str(error)})
 
     call.__name__ = action.__name__
     return call

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 from functools import cache
 from importlib import resources
 from typing import Any
 
 from visual.lab import Lab
 from visual.service import Studio
-from visual.tabs.component import build_component
+from visual.tabs.component import build_component, file
 
 
 def build_lab(studio: Studio) -> None:
@@ -25,8 +24,7 @@ def build_lab(studio: Studio) -> None:
         return lab.stop(request)
 
     def lab_file(request: dict[str, Any]) -> dict[str, Any]:
-        name, media, content = lab.file(request)
-        return {"kind": "file", "name": name, "media": media, "data": base64.b64encode(content).decode()}
+        return file(*lab.file(request))
 
     build_component(
         studio,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dard.extras import need
 from dard.state import InputError
 from dard.tasks.benchmarks.base import Benchmark
 from dard.tasks.benchmarks.choices import ArcChallenge
@@ -34,6 +35,7 @@ def open_benchmark(name: str, data: str | Path | None = None, run_code: bool = F
         raise InputError(
             f"{name} runs the code a model writes, in a process with limits; allow it with --run-code (run_code=True)"
         )
+    need(name, "benchmarks", *kind.packages)
     if kind is SudokuGrids and data is None:
         return kind(generated())
     return kind(find_data(name, data, kind.source))

@@ -29,6 +29,7 @@ class Benchmark(ABC):
     source: ClassVar[Source | None] = None
     measure: ClassVar[str | None] = None
     runs_code: ClassVar[bool] = False
+    packages: ClassVar[tuple[str, ...]] = ()  # of the extra `benchmarks`, to score an answer
     block_length: ClassVar[int] = BLOCK_LENGTH
 
     def __init__(self, records: Sequence[Record]) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from dard.extras import need
 from dard.state import InputError
 
 Record = Mapping[str, Any]
@@ -54,6 +55,7 @@ def read_records(path: Path) -> list[Record]:
 
 
 def read_parquet(path: Path) -> list[dict[str, Any]]:
+    need(f"data {str(path)!r}", "benchmarks", "pyarrow")
     import pyarrow.parquet  # type: ignore[import-untyped]
 
     return pyarrow.parquet.read_table(path).to_pylist()

@@ -33,6 +33,7 @@ def same_answer(gold: str, text: str) -> bool:
 class Gsm8k(Benchmark):
     name = "gsm8k"
     title = "GSM8K"
+    packages = ("math-verify",)
     source = Source("openai/gsm8k", "main/test-00000-of-00001.parquet")
 
     def item(self, record: Record) -> Item:
@@ -48,6 +49,7 @@ class Gsm8k(Benchmark):
 class Math500(Benchmark):
     name = "math-500"
     title = "MATH-500"
+    packages = ("math-verify",)
     source = Source("HuggingFaceH4/MATH-500", "test.jsonl")
 
     def item(self, record: Record) -> Item:

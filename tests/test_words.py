@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 import dard
-from dard.explain import against, explain, explain_in, summary
+from dard.decoders import get_decoder
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
+from dard.words import Words, against, explain, summary
 from tests.decoders.follow import template, words
 from tests.helpers import ALL_DECODERS
 from tests.tiny import random_model, scripted
@@ -49,11 +50,11 @@ def test_football_field_goes_as_in_the_appendix_and_says_so(verify: str) -> None
     assert 5 in nine.demoted
     judged = "the shadow gives it" if verify == "held" else "its best guess 'field' had confidence"
     assert eight.why[6] == (
-        f"'field' went back to masked: seen without 'football' (less confident), {judged} 0.31, not above τ_c = 0.50."
+        f"'field' was revoked: seen without 'football' (less confident), {judged} 0.31, not above τ_c = 0.50."
     )
     assert eight.why[5].startswith("'football' was promoted: seen with 'field' (more confident), ")
     assert "0.90, above τ_u = 0.80" in eight.why[5]
-    assert nine.why[5].startswith("'football' went back to masked: seen with unmasked tokens only, ")
+    assert nine.why[5].startswith("'football' was revoked: seen with unmasked tokens only, ")
     assert "not above τ_c = 0.50" in nine.why[5]
 
 
@@ -63,13 +64,11 @@ def test_los_diego_is_told_word_by_word() -> None:
     assert first.why[3] == (
         "'Los' became a candidate: no candidate was in view, it has 0.51, above τ_c = 0.40 and not above τ_u = 0.80."
     )
-    assert second.why[3].startswith(
-        "'Los' went back to masked: seen with 'Diego' (more confident), the shadow gives it 0.0"
-    )
+    assert second.why[3].startswith("'Los' was revoked: seen with 'Diego' (more confident), the shadow gives it 0.0")
     assert "its own best guess is 'San', 0.93" in second.why[3]
-    assert summary(first, trace.word) == "Step 1. 'Los' and 'Diego' decided."
-    assert summary(second, trace.word) == "Step 2. 'Los' demoted to masked."
-    assert "given by the template" in explain_in(trace, first, 0)
+    assert summary(first, trace.about, Words(trace.word)) == "Step 1. 'Los' and 'Diego' decided."
+    assert summary(second, trace.about, Words(trace.word)) == "Step 2. 'Los' revoked."
+    assert "given by the template" in dard.Trace.why(trace, first, 0)
 
 
 # All sentences of many decodes.
@@ -124,7 +123,7 @@ def test_every_sentence_is_one_short_line_with_its_confidence(decoder: str) -> N
     for trace in traces(decoder):
         for step in trace.steps:
             for i in range(len(step.tokens)):
-                sentence = explain_in(trace, step, i)
+                sentence = dard.Trace.why(trace, step, i)
                 assert sentence.endswith(".") and "\n" not in sentence and len(sentence) <= 300, sentence
                 assert sentence[0] == "'" or sentence[0].isupper()
                 assert "nan" not in sentence and "None" not in sentence and "{" not in sentence, sentence
@@ -138,7 +137,7 @@ def test_a_sentence_written_later_from_the_file_is_the_same(decoder: str) -> Non
         again = dard.Trace.from_bytes(trace.to_bytes())
         for step in again.steps:
             for i, sentence in step.why.items():
-                assert explain(step, i, again.decoder, again.settings, again.word) == sentence
+                assert explain(get_decoder(again.decoder), step, i, Words(again.word)) == sentence
 
 
 KINDS: dict[str, list[str]] = {
@@ -147,7 +146,7 @@ KINDS: dict[str, list[str]] = {
         r"^'w\d+' was unmasked at once: .*, above τ_u = ",
         r"^'w\d+' was promoted: seen .*, above τ_u = ",
         r"^'w\d+' was weakened to a candidate: seen .*, not above τ_u = ",
-        r"^'w\d+' went back to masked: seen .*, not above τ_c = ",
+        r"^'w\d+' was revoked: seen .*, not above τ_c = ",
         r"^'w\d+' was replaced by 'w\d+': seen .*, above τ_[cu] = ",
         r"^'w\d+' stays a candidate: seen .*, not above τ_u = ",
         r"^'w\d+' stays unmasked: seen .*, above τ_u = ",
@@ -157,7 +156,7 @@ KINDS: dict[str, list[str]] = {
         r"^'w\d+' was committed as the surest masked position .* filled one by one\.$",
         r"^'w\d+' was committed as the surest masked position .* no other was above τ_u\.$",
         r"^'w\d+' was committed: 0\.\d+, above τ_u = 0\.60; the block had stopped moving",
-        r"^'w\d+' went back to masked, although seen .*, above τ_c = .*: decoding repeats itself or reached",
+        r"^'w\d+' was revoked, although seen .*, above τ_c = .*: decoding repeats itself or reached",
         r"^Position \d+ stays masked, although .*, above τ_c = .*: decoding repeats itself or reached",
         r"^'w\d+' is given by the template",
         r"^Position \d+ belongs to a later block",
@@ -174,15 +173,15 @@ KINDS: dict[str, list[str]] = {
     "wino": [
         r"^'w\d+' was accepted: 0\.\d+, above τ1 = 0\.30\.$",
         r"^'w\d+' was accepted although 0\.\d+, not above τ1 = 0\.90: no position passed",
-        r"^'w\d+' was remasked: .* the shadow gives it 0\.\d\d.*, below τ2 = 0\.90\.$",
-        r"^'w\d+' stays unmasked although .*, below τ2 = 0\.90: a step that accepts a single token remasks none\.$",
+        r"^'w\d+' was revoked: .* the shadow gives it 0\.\d\d.*, below τ2 = 0\.90\.$",
+        r"^'w\d+' stays unmasked although .*, below τ2 = 0\.90: a step that accepts a single token revokes none\.$",
         r"^'w\d+' stays unmasked: .*, not below τ2 = 0\.90\.$",
         r"^Position \d+ stays masked: its best guess has 0\.\d+, not above τ1 = 0\.\d+\.$",
     ],
     "saber": [
         r"^'w\d+' was committed: 0\.\d+, above the mean commit confidence = 0\.\d+\.$",
         r"^'w\d+' was committed as one of the \d surest: 0\.\d+, not above the mean commit confidence = \d\.\d+\.$",
-        r"^'w\d+' was taken back: its confidence changed by [+-]0\.\d\d to 0\.\d\d, among the lowest changes\.$",
+        r"^'w\d+' was revoked: its confidence changed by [+-]0\.\d\d to 0\.\d\d, among the lowest changes\.$",
         r"^'w\d+' stays unmasked: its confidence changed by ",
         r"^Position \d+ stays masked: its best guess has ",
     ],
@@ -204,7 +203,7 @@ KINDS: dict[str, list[str]] = {
 
 @pytest.mark.parametrize("decoder", ALL_DECODERS)
 def test_each_kind_of_transition_has_its_own_words(decoder: str) -> None:
-    sentences = {explain_in(t, s, i) for t in traces(decoder) for s in t.steps for i in range(len(s.tokens))}
+    sentences = {dard.Trace.why(t, s, i) for t in traces(decoder) for s in t.steps for i in range(len(s.tokens))}
     for pattern in KINDS[decoder]:
         assert any(re.search(pattern, sentence) for sentence in sentences), pattern
 
@@ -227,7 +226,7 @@ def test_the_tokens_named_as_seen_or_hidden_are_those_the_mask_shows_or_hides() 
                     continue
                 others = [j for j in range(a, b) if states[j] == "C" and j != i]
                 seen, hidden = [j for j in others if c[j] >= c[i]], [j for j in others if c[j] < c[i]]
-                sentence = explain_in(trace, step, i)
+                sentence = dard.Trace.why(trace, step, i)
                 for group, clause in ((seen, "with "), (hidden, "without ")):
                     named = [f"'{trace.word(step.tokens_before[j])}'" for j in group[:3]]
                     position = 0
@@ -272,6 +271,6 @@ def test_the_summary_of_every_step_is_one_line() -> None:
     for decoder in ALL_DECODERS:
         for trace in traces(decoder):
             for step in trace.steps:
-                text = summary(step, trace.word)
+                text = summary(step, trace.about, Words(trace.word))
                 assert text.startswith(f"Step {step.index}. ") and "\n" not in text and len(text) < 400
-            assert "The block is complete" in summary(trace.steps[-1], trace.word)
+            assert "The block is complete" in summary(trace.steps[-1], trace.about, Words(trace.word))

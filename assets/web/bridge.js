@@ -1,0 +1,58 @@
+// The way to the server, one per tab.
+//
+// bridge.ask(request, onReply) queues work on the model and hears answers as they come, the last is {kind: 'end'};
+// bridge.call(name, request) asks for something quick and resolves to the answer.
+// Both answer {kind: 'error', text} for bad input, and what is on screen stays.
+//
+// Messages may be lost on the way, the last one too: where it is silent for long, that one is asked for again. What is
+// lost of the others is the business of whoever asked; see client.js.
+
+import { unpack } from './unpack.js';
+
+const PATIENCE = 3000; // milliseconds of silence
+const SILENCE = { kind: 'error', text: 'The server did not answer; try again.' };
+
+/** `send` hands a request to the queue, `server` has the quick calls; `hear` is to be called with what comes back. */
+export function connect(send, server) {
+  const open = new Map(); // questions that wait for their end
+  let last = Promise.resolve();
+
+  const call = (name, request) => server[name](request).then(unpack).catch(() => SILENCE);
+
+  function wait(question) {
+    const waiting = open.get(question);
+    if (!waiting) return;
+    clearTimeout(waiting.timer);
+    waiting.timer = setTimeout(async () => {
+      const reply = await call('again', { question });
+      take(reply.kind === 'error' ? { question, replies: [reply, { kind: 'end' }] } : reply);
+    }, PATIENCE);
+  }
+
+  function take({ question, replies }) {
+    wait(question);
+    for (const reply of replies) {
+      const waiting = open.get(question);
+      if (!waiting) return;
+      if (reply.kind === 'end') {
+        clearTimeout(waiting.timer);
+        open.delete(question);
+      }
+      waiting.onReply(reply);
+    }
+  }
+
+  return {
+    ask(request, onReply) {
+      const question = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
+      open.set(question, { onReply });
+      wait(question);
+      send({ ...request, question });
+    },
+    call,
+    /** One after the other, in the order they came. */
+    hear(packed) {
+      if (packed) last = last.then(async () => take(await unpack(packed))).catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,155 @@
+// A run on the server, for every tab that has one: start, go on, branch, look, stop.
+//
+// The viewer gets every step once and in order: steps are numbered, one that did not arrive is asked for again, and what
+// cannot be had is said. One question at a time; what is wished for meanwhile is done when that has stopped. For
+// `bridge` see bridge.js. host: say(text | null), refuse(text) when the server declines, onRest() when nothing follows.
+
+export class Client {
+  constructor(root, bridge, host) {
+    Object.assign(this, { root, bridge, host, viewer: null });
+    this.run = null; // {key, lanes: [{branch, live, finished, steps}]}, as in the viewer; none until the server is needed
+    this.working = false;
+    this.stopping = false; // what is going on shall end, and nothing shall follow from it
+    this.next = null; // what shall be done then
+  }
+
+  /** Asks the server, which does one thing at a time; `then` follows if there was an answer and it was not stopped. */
+  ask(action, request, onReply, then) {
+    if (this.working) return;
+    this.working = true;
+    this.stopping = false;
+    this.host.say(null);
+    this.root.classList.add('dw-busy');
+    const slow = setTimeout(() => this.viewer?.setBusy('Waiting for the model …'), 400);
+    let answered = false;
+    let heard = Promise.resolve();
+    const take = async (reply) => {
+      if (reply.kind === 'end') return this.ended(answered ? then : null);
+      if (reply.kind === 'waiting') this.viewer?.setBusy(reply.text);
+      else if (reply.kind === 'error') this.host.refuse(reply.text);
+      else {
+        try {
+          await onReply(reply);
+          answered = true;
+        } catch (error) {
+          this.host.say(error.message);
+        }
+      }
+      if (this.stopping) this.tellStop(); // it may not have begun when it was told first
+    };
+    this.bridge.ask({ action, ...request }, (reply) => {
+      clearTimeout(slow);
+      heard = heard.then(() => take(reply));
+    });
+  }
+
+  ended(then) {
+    this.working = false;
+    this.root.classList.remove('dw-busy');
+    this.viewer?.setBusy(null);
+    const follow = this.next ?? (this.stopping ? null : then);
+    this.next = null;
+    follow?.();
+    if (!this.working) this.host.onRest?.();
+  }
+
+  tellStop() {
+    if (this.run) this.bridge.call('stop', { run: this.run.key });
+  }
+
+  stop() {
+    this.stopping = true;
+    this.tellStop();
+  }
+
+  /** For what changes everything on screen: what is going on is stopped first, and of several wishes the last counts. */
+  replace(action) {
+    if (!this.working) return action();
+    this.next = action;
+    this.stop();
+  }
+
+  /** The lane one looks at, and where a lane is on the server. */
+  get here() {
+    return this.run.lanes[this.viewer.getState().lane] ?? this.run.lanes[0];
+  }
+
+  where(lane = this.here) {
+    return { run: this.run.key, branch: lane.branch };
+  }
+
+  /** The run is now what these answers say. */
+  hold(...replies) {
+    const lanes = replies.flatMap(({ branch, live = true, finished = false, payload, payloads = [payload] }) => payloads.map((each, n) => ({ branch: branch ?? n, live, finished, steps: each.steps.length })));
+    this.run = { key: replies[0].run, lanes };
+  }
+
+  /** A new run: of one decoder, or of several in lock-step. */
+  start(request, onView, then) {
+    this.ask(request.lanes ? 'compare' : 'start', request, (reply) => {
+      this.hold(reply);
+      return onView(reply);
+    }, then);
+  }
+
+  branch(lane, edit, onView) {
+    this.ask('branch', { ...this.where(lane), ...edit }, (reply) => {
+      this.hold(reply);
+      return onView(reply);
+    });
+  }
+
+  /** Goes on by so many steps or to the end (null), with one lane or, without one, with all in lock-step. */
+  advance(steps, lane, then, onMade) {
+    if (steps === null) this.viewer.setBusy('Decoding …');
+    const what = lane ? this.where(lane) : { run: this.run.key };
+    this.ask(lane ? 'advance' : 'passes', steps === null ? what : { ...what, steps }, async (reply) => {
+      if (reply.kind === 'steps') return this.append(reply.steps);
+      for (const made of reply.lanes) await this.complete(made);
+      onMade?.(reply);
+    }, then);
+  }
+
+  /** Steps that arrived, after those that should have arrived before them. */
+  async append(found) {
+    for (const { branch, step } of found) {
+      const number = this.run.lanes.findIndex((each) => each.branch === branch);
+      const lane = this.run.lanes[number];
+      if (!lane || step.i <= lane.steps) continue;
+      if (step.i > lane.steps + 1) await this.fetch(lane, step.i - 1);
+      if (step.i !== lane.steps + 1) continue; // it came along
+      await this.viewer.append([step], number);
+      lane.steps = step.i;
+    }
+  }
+
+  /** Asks again for what a lane lacks of so many steps. */
+  async fetch(lane, steps) {
+    while (lane.steps < steps) {
+      const since = lane.steps;
+      const reply = await this.bridge.call('steps', { ...this.where(lane), since });
+      if (reply.kind === 'steps' && reply.steps[0]?.step.i === since + 1) await this.append(reply.steps);
+      if (lane.steps === since) throw new Error(`${steps > since + 1 ? `Steps ${since + 1} to ${steps}` : `Step ${steps}`} did not arrive; press Step to ask again.${reply.text ? ` ${reply.text}` : ''}`);
+    }
+  }
+
+  async complete({ branch, steps, finished }) {
+    const lane = this.run.lanes.find((each) => each.branch === branch);
+    await this.fetch(lane, steps);
+    lane.finished = finished;
+  }
+
+  /** Branches of this run, in the place of what is on screen. */
+  async look(...branches) {
+    const replies = await Promise.all(branches.map((branch) => this.bridge.call('show', { run: this.run.key, branch })));
+    const bad = replies.find((reply) => reply.kind === 'error');
+    if (bad) return this.host.refuse(bad.text);
+    this.hold(...replies);
+    return replies;
+  }
+
+  /** A quick question about a lane of the viewer: a token's life, a file. */
+  about(name, { lane, ...data }) {
+    return this.bridge.call(name, { ...this.where(this.run.lanes[lane]), ...data });
+  }
+}

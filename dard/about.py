@@ -1,0 +1,130 @@
+"""What a trace says about itself: its columns, paths, thresholds and events, in the words of the decoder that made it.
+
+Whoever shows a trace reads this and knows no decoder by name. Plain data, no torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^\w[\w .:-]*$")]
+Short = Annotated[str, Field(max_length=100)]
+Long = Annotated[str, Field(max_length=1000)]
+Letter = Annotated[str, Field(pattern=r"^[MCU]?$")]
+States = Annotated[str, Field(pattern=r"^M?C?U?$")]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A number per position that every step may hold. `range` bounds what it can be; None: 0 or more.
+
+    `mirror` names a column to be drawn on the other side of the same axis. `formula` shows how the number came about,
+    with other columns in braces: "{P} / ({P} + {D})". `Decoder.about_with` can write both texts from the settings.
+    """
+
+    name: Name
+    symbol: Short = ""
+    help: Long = ""
+    range: tuple[float, float] | None = None
+    mirror: Short = ""
+    formula: Short = ""
+
+    def __post_init__(self) -> None:
+        if self.range is not None:
+            low, high = self.range
+            object.__setattr__(self, "range", (float(low), float(high)))
+
+
+@dataclass(frozen=True)
+class Path:
+    """One way a position's token was predicted; the inspector has a column for it. `decides`: what it says when this
+    is the path a position was decided by."""
+
+    name: Name
+    title: Short = ""
+    help: Long = ""
+    decides: Short = ""
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A setting that confidences are compared with: on one path, or on all of them.
+
+    `on` names that path. `enters` is the state that a position above it is in. `symbol` and `at` are filled in from the
+    settings. (No field may be called "path": Gradio's client takes an object with one for a file.)
+    """
+
+    name: Name
+    on: Short = ""
+    enters: Letter = ""
+    symbol: Short = ""
+    at: Annotated[float, Field(ge=0, le=1)] | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that can happen to a position in a step, and what it is called."""
+
+    title: Short
+    help: Long = ""
+
+
+# What the driver reads off the states before and after, for every decoder.
+EVENTS: dict[str, Event] = {
+    "decided": Event("decided", "a masked position was given a token"),
+    "promoted": Event("promoted", "a candidate became unmasked by verification"),
+    "weakened": Event("weakened", "an unmasked token became a candidate again"),
+    "demoted": Event("revoked", "a token was taken back: the position is masked again"),
+    "replaced": Event("replaced", "another token took the place of the one held"),
+    "accepted": Event("accepted", "taken as it stood, because decoding had stopped moving or reached its cap"),
+    "forced": Event("forced in", "the surest of those below the threshold, taken so that the step makes progress"),
+    "edited": Event("edited", "changed by hand"),
+}
+
+
+@dataclass(frozen=True)
+class About:
+    """A decoder in its own words, as a decoder declares it and as a trace holds it.
+
+    `columns` and `paths` are its own (the confidence is everybody's); `thresholds` are names of settings, or
+    `Threshold`s; `events` are its own kinds or its own words for the common ones. `cells` says why a cell of the mask
+    is open or closed: keys are "self" and "own" for a shadow and its own token or mask, otherwise query path, query
+    state, key path, key state, visible (1 or 0), with * for any state; {q} and {k} are the two tokens.
+    `shadow`: passes have a shadow block, and so a mask to show. Of several paths that predicted a position, the last
+    declared one decided. A trace also holds title, rule and states, from the decoder's class, and symbols of settings.
+    """
+
+    columns: Annotated[Sequence[Column], Field(max_length=20)] = ()
+    paths: Annotated[Sequence[Path], Field(max_length=10)] = ()
+    thresholds: Annotated[Sequence[Threshold | str], Field(max_length=10)] = ()
+    events: Annotated[Mapping[Name, Event], Field(max_length=30)] = field(default_factory=dict)
+    cells: Annotated[Mapping[Annotated[str, Field(max_length=8)], Long], Field(max_length=64)] = field(
+        default_factory=dict
+    )
+    shadow: bool = False
+    title: Short = ""
+    rule: Short = ""
+    states: States = "MU"
+    symbols: Annotated[Mapping[Name, Short], Field(max_length=60)] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("columns", "paths", "thresholds"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))  # so that what was read equals what was written
+
+    def event(self, name: str) -> Event:
+        """What an event is called here."""
+        return self.events.get(name) or EVENTS.get(name) or Event(name)
+
+    def with_values(self, settings: Mapping[str, Any], symbols: Mapping[str, str]) -> About:
+        """The same for a run with these settings: thresholds have their values, those switched off are left out."""
+        found = []
+        for each in self.thresholds:
+            threshold = Threshold(each) if isinstance(each, str) else each
+            at = settings.get(threshold.name)
+            if isinstance(at, int | float) and not isinstance(at, bool) and 0 <= at <= 1:
+                found.append(replace(threshold, symbol=symbols.get(threshold.name) or threshold.name, at=float(at)))
+        return replace(self, thresholds=found, symbols=symbols)

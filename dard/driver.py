@@ -1,0 +1,244 @@
+"""The one loop: sessions of a model make passes together, each pass one step of every session that is not finished.
+
+Promises: a session makes the same steps alone and in company; what takes part in a pass is complete when the pass is
+reported, and nothing of a pass that failed is left behind. Sessions share a forward pass where that pays: where the
+model can answer several questions at once and padding the shorter ones costs little.
+Does not know: who is watching, files, or any decoder's rule.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import torch
+
+from dard.decoders.base import Decision, Decoder, block_places
+from dard.decoders.predict import Prediction
+from dard.decoders.registry import declared_events
+from dard.models.base import Answer, Frozen, Model, Question, answer_all, offers
+from dard.models.memory import memory_guard, peak_bytes
+from dard.settings import Settings
+from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
+from dard.trace import TOP_K, Link, Step, Top
+from dard.words import DONE, Words, explain
+
+if TYPE_CHECKING:
+    from dard.session import Session
+
+PADDING_AT_MOST = 1.5  # tokens of a shared pass, padding included, per token of its questions
+TOKENS_AT_MOST = 4096  # of a shared pass
+
+
+def passes(sessions: Sequence[Session], most: int | None = None) -> Iterator[list[Session]]:
+    """Go on until every session is finished, or for so many passes. Yields who took part, after each pass."""
+    made = 0
+    while made != most and (going := [session for session in sessions if not session.finished]):
+        one_pass(going)
+        made += 1
+        yield going
+
+
+def finish(sessions: Sequence[Session]) -> None:
+    """The same to the end, for whoever does not watch."""
+    for _ in passes(sessions):
+        pass
+
+
+def one_pass(sessions: Sequence[Session]) -> None:
+    """One more step of every session; all of the same model."""
+    model = sessions[0].model
+    asked = [(session, ask(session.decoder, model, session.settings, session.state)) for session in sessions]
+    made = [step for group in groups(model, asked) for step in shared(model, group)]
+    for session, entry, state in made:
+        session.take(entry, state)
+
+
+Asked = tuple["Session", Question]
+
+
+def groups(model: Model, asked: list[Asked]) -> list[list[Asked]]:
+    """Which questions share a forward pass: those of similar length, within what a pass may hold."""
+    if len(asked) == 1 or "batch" not in offers(model):
+        return [[each] for each in asked]
+    found: list[list[Asked]] = []
+    tokens = 0
+    for each in sorted(asked, key=lambda one: -len(one[1].ids)):
+        length = len(each[1].ids)
+        if found and each[1].frozen is None and found[-1][0][1].frozen is None:
+            padded = (len(found[-1]) + 1) * len(found[-1][0][1].ids)
+            if padded <= min(TOKENS_AT_MOST, PADDING_AT_MOST * (tokens + length)):
+                found[-1].append(each)
+                tokens += length
+                continue
+        found.append([each])
+        tokens = length
+    return found
+
+
+def shared(model: Model, group: list[Asked]) -> Iterator[tuple[Session, Step, DecodeState]]:
+    """One forward pass for a group, and what each session makes of it."""
+    began = time.perf_counter()
+    size = max(len(question.ids) for _, question in group)
+    times = "" if len(group) == 1 else f"{len(group)} times "
+    with memory_guard(f"{times}a step of model {model.name!r} over {size} tokens", model.device):
+        answers = answer_all(model, [question for _, question in group])
+        forward = (time.perf_counter() - began) / len(group)
+        for (session, question), answer in zip(group, answers, strict=True):
+            step, state = finish_step(session.decoder, model, session.settings, session.state, question, answer)
+            step.forward_seconds = round(forward, 6)
+            yield session, step, state
+
+
+def ask(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) -> Question:
+    """What a step asks. With a prefix cache the prompt stays as it was in the first step of the block."""
+    question = decoder.ask(model, settings, state)
+    if settings.prefix_cache == "off" or not state.prompt:
+        return question
+    opening = ask(decoder, model, settings, state.opening) if state.opening else None
+    return replace(question, frozen=Frozen(len(state.prompt), opening))
+
+
+def one_step(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) -> tuple[Step, DecodeState]:
+    """One forward pass and one state update, without a session: the record of it, and the next state."""
+    question = ask(decoder, model, settings, state)
+    return finish_step(decoder, model, settings, state, question, answer_all(model, [question])[0])
+
+
+@torch.inference_mode()
+def finish_step(
+    decoder: Decoder, model: Model, settings: Settings, state: DecodeState, question: Question, answer: Answer
+) -> tuple[Step, DecodeState]:
+    """The half of a step that comes after the forward pass."""
+    began = time.perf_counter()
+    decision = decoder.decide(model, settings, state, question, answer)
+    after = apply(state, decision)
+    done = decoder.block_done(after)
+    moved = after.at_open_block() if done else after
+    if done and not moved.finished:
+        moved = replace(moved, memory=decoder.begin_block(settings, moved))
+    step = make_step(decoder, model, settings, state, after, question, decision)
+    step.ended_by = (decision.ended_by or DONE) if done else None
+    if state.record:
+        words = Words(model.token_text)
+        step.why = {i: explain(decoder, step, i, words) for i in changed(step)}
+    step.peak_bytes = peak_bytes(model.device)
+    step.other_seconds = round(time.perf_counter() - began, 6)
+    return step, moved
+
+
+def apply(state: DecodeState, decision: Decision) -> DecodeState:
+    """The state after a decision."""
+    tokens, states, confidence = list(state.tokens), list(state.states), list(state.confidence)
+    reliability = list(state.reliability)
+    for position, token in decision.tokens.items():
+        tokens[position] = token
+    for position, letter in decision.states.items():
+        states[position] = letter
+    for position, value in decision.confidence.items():
+        confidence[position] = value
+    for position, value in (decision.reliability or decision.confidence).items():
+        reliability[position] = value
+    return replace(
+        state,
+        tokens=tuple(tokens),
+        states="".join(states),
+        confidence=tuple(confidence),
+        reliability=tuple(reliability),
+        step=state.step + 1,
+        memory=decision.memory,
+        opening=state.opening or state,
+    )
+
+
+def make_step(
+    decoder: Decoder,
+    model: Model,
+    settings: Settings,
+    before: DecodeState,
+    after: DecodeState,
+    question: Question,
+    decision: Decision,
+) -> Step:
+    """The record of a step."""
+    length, block = len(after.tokens), before.block_range
+    about = decoder.about
+    step = Step(
+        index=after.step,
+        block=(block.start, block.stop),
+        tokens=list(after.tokens),
+        states=after.states,
+        columns={"confidence": [round(c, 6) for c in after.confidence]},
+        events=events(before, after, decision, declared_events(about)),
+        facts={name: round(float(value), 6) for name, value in decision.facts.items()},
+    )
+    step._link = Link(
+        list(before.tokens),
+        before.states,
+        [round(c, 6) for c in before.confidence],
+        list(before.fixed),
+        model.num_layers,
+        settings.as_dict(),
+    )
+    for column in about.columns:
+        if column.name in decision.columns:
+            step.columns[column.name] = row(decision.columns[column.name], length)
+    if before.record:
+        step.notes = {c.name: decision.notes[c.name] for c in about.columns if c.name in decision.notes}
+        step.paths = {path.name: top(*decision.paths[path.name]) for path in about.paths if path.name in decision.paths}
+        record_mask(step, before, question)
+    return step
+
+
+def events(before: DecodeState, after: DecodeState, decision: Decision, declared: set[str]) -> dict[str, list[int]]:
+    """What happened: read off the states before and after, and what the decoder says of its own."""
+    found: dict[str, list[int]] = {"decided": [], "promoted": [], "replaced": [], "weakened": []}
+    accepted = set(decision.events.get("accepted", ()))
+    revoked = []
+    for i, (old, new) in enumerate(zip(before.states, after.states, strict=True)):
+        if old == MASKED and new != MASKED:
+            found["decided"].append(i)
+        elif old != MASKED and new == MASKED:
+            revoked.append(i)
+        elif old == CANDIDATE and new == UNMASKED and i not in accepted:
+            found["promoted"].append(i)
+        elif old == UNMASKED and new == CANDIDATE:
+            found["weakened"].append(i)
+        if MASKED not in (old, new) and before.tokens[i] != after.tokens[i]:
+            found["replaced"].append(i)
+    own = {name: sorted(positions) for name, positions in decision.events.items() if name in declared}
+    return {name: positions for name, positions in {**found, **own, "demoted": revoked}.items() if positions}
+
+
+def changed(step: Step) -> list[int]:
+    """Positions to which something happened."""
+    return sorted({position for name, positions in step.events.items() if name != "forced" for position in positions})
+
+
+def row(values: dict[int, float], length: int) -> list[float | None]:
+    found: list[float | None] = [None] * length
+    for position, value in values.items():
+        found[position] = round(float(value), 6)
+    return found
+
+
+def top(positions: Sequence[int], prediction: Prediction) -> Top:
+    """The most probable tokens, as a trace keeps them."""
+    ids = prediction.top_token[:, :TOP_K]
+    p = (prediction.top_probability[:, :TOP_K].double() * 10_000).round().clamp(0, 10_000).long()
+    return Top(positions=list(positions), k=ids.shape[1], ids=ids.flatten().tolist(), p=p.flatten().tolist())
+
+
+def record_mask(step: Step, state: DecodeState, question: Question) -> None:
+    """The part of the question's mask that is about the block and its shadow, if it has one."""
+    size = len(state.prompt) + len(state.tokens)
+    if len(question.ids) != size + len(state.block_range):
+        return
+    inside = block_places(state)
+    outside = None
+    if size > len(state.block_range):
+        first = 0 if state.prompt or state.block_range.start else state.block_range.stop
+        outside = question.mask[first, inside].numpy()
+    step.set_mask(question.mask[inside[:, None], inside].numpy(), outside)

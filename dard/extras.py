@@ -1,0 +1,22 @@
+"""Packages that few need: pyproject.toml lists them as extras, and what needs one asks for it here first."""
+
+from __future__ import annotations
+
+import importlib.util
+
+from dard.state import InputError
+
+
+def need(what: str, extra: str, *packages: str) -> None:
+    """Refuse with one sentence what needs packages of an extra that are not installed.
+
+    >>> need("this", "large", "no-such-package")
+    Traceback (most recent call last):
+    dard.state.InputError: this needs no-such-package, which is not installed; install the extra 'large' of dard-studio
+    """
+    missing = [name for name in packages if importlib.util.find_spec(name.replace("-", "_")) is None]
+    if missing:
+        verb = "which is" if len(missing) == 1 else "which are"
+        raise InputError(
+            f"{what} needs {' and '.join(missing)}, {verb} not installed; install the extra {extra!r} of dard-studio"
+        )

@@ -1,0 +1,126 @@
+"""The first minute on the embedded model: for a visitor who does nothing, presses Play, uses keys, or a phone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+import dard
+from dard.models.scripted import LOS_DIEGO
+from tests.browser.conftest import Visit
+from visual.page import build_page, launch_options
+from visual.service import Studio
+
+READY = "button[data-position]:visible"
+PHONE = {"viewport": {"width": 390, "height": 844}}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    studio = Studio(("embedded",))
+    studio._loaded["embedded"] = dard.load_model("embedded")
+    page = build_page(studio)
+    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
+    yield url
+    page.close()
+
+
+@pytest.fixture
+def first(server: str, visit: Callable[..., Visit]) -> Callable[..., Page]:
+    def open_first(query: str = "", **options: Any) -> Page:
+        return visit(server + query, ready=READY, newcomer=True, **options).page
+
+    return open_first
+
+
+def callout(page: Page) -> Locator:
+    return page.locator(".df-say")
+
+
+def verdicts(page: Page) -> Locator:
+    return page.locator(".df-answer")
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+@pytest.mark.parametrize("options", [{}, PHONE], ids=["laptop", "phone"])
+def test_doing_nothing_shows_a_revocation_and_why(first: Callable[..., Page], options: dict[str, Any]) -> None:
+    page = first(**options)
+    expect(callout(page)).to_contain_text("Diego was revoked", timeout=10_000)
+    expect(callout(page)).to_have_attribute("aria-live", "polite")
+    expect(verdicts(page).first).to_have_text("wrong: Los Diego")
+    for meaning in ("nothing is decided here", "still on trial", "every check sees it"):
+        expect(page.locator(".df-legend")).to_contain_text(meaning)
+    expect(page.locator(".df-tip")).to_be_visible()
+    tip, token = page.locator(".df-tip").bounding_box(), page.locator("[data-position='4']:visible").bounding_box()
+    assert tip and token and token["x"] < tip["x"] + tip["width"] / 2 < token["x"] + token["width"]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    if not options:
+        expect(verdicts(page).last).to_have_text("right: Los Angeles", timeout=10_000)
+        press(page, "Again")
+        expect(callout(page)).to_contain_text("Start.")
+
+
+def test_keys_take_over_and_nothing_moves(first: Callable[..., Page]) -> None:
+    page = first()
+    boxes = []
+    page.keyboard.press(" ")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    page.keyboard.press("Home")
+    for sentence in ("Start.", "Diego became a candidate", "Diego was revoked", "Angeles was unmasked"):
+        expect(callout(page)).to_contain_text(sentence)
+        boxes.append(
+            [page.locator(one).bounding_box() for one in (".df-bubble", ".dv-p-score", "[data-position='11']")]
+        )
+        page.keyboard.press("ArrowRight")
+    assert all(box == boxes[0] for box in boxes)
+    assert verdicts(page).all_inner_texts()[-1].endswith("Los Angeles")
+
+
+def test_a_click_on_pause_pauses_and_play_goes_on(first: Callable[..., Page]) -> None:
+    page = first()
+    press(page, "Pause")
+    expect(page.locator(".df-do")).to_contain_text("Your turn")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    press(page, "Step")
+    press(page, "Play")
+    expect(callout(page)).to_contain_text("Diego was revoked", timeout=10_000)
+
+
+def test_without_motion_it_stands_at_the_decisive_step(first: Callable[..., Page]) -> None:
+    page = first(reduced_motion="reduce")
+    expect(callout(page)).to_contain_text("Diego was revoked")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+
+
+def test_everything_is_shown_when_asked_for_and_remembered(first: Callable[..., Page]) -> None:
+    page = first()
+    expect(page.get_by_role("textbox", name="Prompt")).to_be_hidden()
+    expect(page.get_by_label("attention mask")).to_be_hidden()
+    page.keyboard.press("f")
+    expect(page.get_by_role("textbox", name="Prompt")).to_have_value(LOS_DIEGO)
+    expect(page.get_by_label("attention mask")).to_be_visible()
+    expect(callout(page)).to_be_hidden()
+    page.goto(page.url.split("?")[0])
+    expect(page.get_by_label("attention mask")).to_be_visible()
+
+
+def test_a_link_opens_the_full_view_with_its_verdict_and_play_pauses(first: Callable[..., Page]) -> None:
+    page = first(f"?prompt={quote(LOS_DIEGO)}&tau_c=0.4&tau_u=0.5&ran=3&step=1")
+    expect(page.get_by_role("textbox", name="Prompt")).to_be_visible()
+    expect(page.locator(".dv-judged:visible")).to_have_text("wrong")
+    press(page, "Play")
+    expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    slider = page.get_by_role("slider", name="step", exact=True)
+    expect(slider).to_have_attribute("aria-valuenow", "2")
+    expect(page.locator(".dv-judged:visible")).to_have_count(0)
+    page.get_by_label("pause at revocations").uncheck()
+    press(page, "Play")
+    expect(slider).to_have_attribute("aria-valuenow", "3")
+    expect(page.locator(".dv-judged:visible")).to_have_text("right")

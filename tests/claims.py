@@ -1,0 +1,78 @@
+"""What a text says of a decode, checked on the decode: one checker for the gallery and the guided tour.
+
+A claim is an object: `step` (from 1) and `position` say where, `says` quotes the sentence it stands for, and every
+other entry is one of `CHECKS`, all of which must hold.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import dard
+from dard.attention import contaminated
+from dard.tasks.judge import judge
+from dard.trace import Step
+
+PLACE = {"step", "position", "says", "versus", "lane"}
+Check = Callable[[Any, dard.Trace, Any, int], bool]
+
+
+def sees(step: Step, path: str, query: int, key: int) -> bool:
+    """Whether the query of a path saw a position's token in this step."""
+    assert step.mask is not None
+    return bool(step.mask[query + (len(step.mask) // 2 if path == "s" else 0)][key])
+
+
+CHECKS: dict[str, Check] = {
+    # at a step and a position
+    "token": lambda wanted, trace, step, position: trace.word(step.tokens[position]) == wanted,
+    "state": lambda wanted, trace, step, position: step.states[position] == wanted,
+    "event": lambda wanted, trace, step, position: position in getattr(step, wanted),
+    "confidence": lambda wanted, trace, step, position: round(step.confidence[position], 2) == wanted,
+    "between": lambda wanted, trace, step, position: wanted[0] < step.confidence[position] <= wanted[1],
+    "weight": lambda wanted, trace, step, position: round(step.weights[position], 2) == wanted,
+    "best": lambda wanted, trace, step, position: all(
+        trace.word(step.top[path].at(position)[0][0]) == word for path, word in wanted.items()
+    ),
+    # at a step
+    "only": lambda wanted, trace, step, position: all(getattr(step, event) == at for event, at in wanted.items()),
+    "words": lambda wanted, trace, step, position: all(
+        trace.word(step.tokens[int(at)]) == word for at, word in wanted.items()
+    ),
+    "masked": lambda wanted, trace, step, position: [i for i, s in enumerate(step.states) if s == "M"] == wanted,
+    "surer": lambda wanted, trace, step, position: step.confidence[wanted[0]] > step.confidence[wanted[1]],
+    "sees": lambda wanted, trace, step, position: all(sees(step, *one) for one in wanted),
+    "hidden": lambda wanted, trace, step, position: not any(sees(step, *one) for one in wanted),
+    "weights": lambda wanted, trace, step, position: {w for w in step.weights if w is not None} <= {wanted},
+    "contaminated": lambda wanted, trace, step, position: wanted in [list(found) for found in contaminated(step)],
+    "as_after": lambda wanted, trace, step, position: (
+        (step.tokens, step.states) == (trace.steps[wanted - 1].tokens, trace.steps[wanted - 1].states)
+    ),
+    # of the whole decode
+    "right": lambda wanted, trace, step, position: judge(trace.prompt, trace.text) is wanted,
+    "has": lambda wanted, trace, step, position: wanted in trace.text,
+    "alike": lambda wanted, trace, step, position: len({trace.text.split()[cell] for cell in wanted}) == 1,
+    "ended_by": lambda wanted, trace, step, position: (trace.ended_by or "").startswith(wanted),
+    "passes": lambda wanted, trace, step, position: trace.num_steps == wanted,
+    "never": lambda wanted, trace, step, position: not any(getattr(one, wanted) for one in trace.steps),
+}
+
+
+def holds(claim: dict[str, Any], trace: dard.Trace) -> bool:
+    """Whether a claim is true of a trace."""
+    names = set(claim) - PLACE
+    assert names and names <= set(CHECKS), f"a claim must claim something that can be checked: {claim}"
+    step = trace.steps[claim["step"] - 1] if "step" in claim else None
+    return all(CHECKS[name](claim[name], trace, step, claim.get("position", 0)) for name in names)
+
+
+def sentences(text: str) -> list[str]:
+    return re.split(r"(?<=[.?])\s+(?=[A-Z“])", text)
+
+
+def unsaid(text: str, claims: list[dict[str, Any]]) -> list[str]:
+    """The sentences of a text that no claim stands for."""
+    quotes = [claim["says"] for claim in claims if "says" in claim]
+    return [sentence for sentence in sentences(text) if not any(quote in sentence for quote in quotes)]

@@ -1,0 +1,54 @@
+"""The command `app`: arguments in, the page served. On a Space nothing is given, and the environment says it all."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+from dard.models import CARDS
+from dard.state import InputError
+from visual.page import build_page, launch_options
+from visual.passes import borrowed, on_zero_gpu
+from visual.service import Studio
+
+
+def add_app_arguments(parser: argparse.ArgumentParser) -> None:
+    """`app`: the page, on the models that are named."""
+    parser.add_argument(
+        "--model",
+        action="append",
+        help=f"offer this model; may be repeated ({', '.join(CARDS)}, a folder, a hub id). "
+        "Default: the names in the environment variable DARD_MODELS, separated by commas, or embedded",
+    )
+    parser.add_argument("--device", help="cpu, cuda, cuda:1, mps")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"))
+    parser.add_argument("--device-map", metavar="MAP", help="spread a model over several devices: auto, balanced")
+    parser.add_argument("--quantise", type=int, choices=(4, 8), help="store weights in so many bits")
+    everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
+    parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", everywhere))
+    parser.add_argument("--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT", "7860"))
+    parser.set_defaults(func=app_command)
+
+
+def app_command(args: argparse.Namespace) -> None:
+    named = [name.strip() for name in os.environ.get("DARD_MODELS", "embedded").split(",") if name.strip()]
+    studio = Studio(
+        tuple(args.model or named or ["embedded"]),
+        device=args.device,
+        dtype=args.dtype,
+        device_map=args.device_map,
+        quantise=args.quantise,
+    )
+    if on_zero_gpu():
+        borrowed()
+        for name in studio.models:  # what is loaded later would not be there in the process that has the GPU
+            studio.model(name)
+    try:
+        build_page(studio).launch(server_name=args.host, server_port=args.port, **launch_options())
+    except (OSError, OverflowError):
+        raise InputError(
+            f"the page cannot be served at {args.host}:{args.port}, which may be in use; choose another with --port"
+        ) from None
