@@ -27,6 +27,14 @@ class InputError(ValueError):
     """Bad input: one sentence that names the field, its value and what is allowed."""
 
 
+class UnknownWords(InputError):
+    """A prompt that a model cannot read; `words` are all that it does not know."""
+
+    def __init__(self, sentence: str, words: Sequence[str]) -> None:
+        super().__init__(sentence)
+        self.words = tuple(words)
+
+
 @dataclass(frozen=True)
 class DecodeState:
     """Everything the next step depends on, besides the model and the settings.

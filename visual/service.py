@@ -26,7 +26,8 @@ from dard.metrics import measure
 from dard.models.registry import CARDS, find_card
 from dard.session import COMPARED, Session
 from dard.settings import Settings
-from dard.state import STATE_NAMES, InputError
+from dard.state import STATE_NAMES, InputError, UnknownWords
+from dard.tasks import TASKS
 from dard.tasks.judge import judge
 from dard.trace import Trace
 from visual.images import UPLOAD_AT_MOST, Images
@@ -43,6 +44,8 @@ BRANCHES_AT_MOST = 20
 PROMPT_AT_MOST = 4000  # characters
 REGION_AT_MOST = 256  # positions decoded from the page; the library has no such limit
 COMPARED_AT_MOST = 4
+WORDS_AT_MOST = 5000  # of a model's list; longer ones are no use to a reader
+WORD_AT_MOST = 100  # characters
 STEPS_AT_ONCE = 64  # of those that are asked for again
 
 
@@ -149,6 +152,34 @@ class Studio:
         """Keep a picture for prompts to come; the answer names it and holds a small copy."""
         return {"kind": "image", **self._images.keep(content)}
 
+    def knows(self, data: dict[str, Any]) -> dict[str, Any]:
+        """What a model that has a closed list of words knows: these words, and the worlds that use no others, each with
+        a prompt it was not trained on. Nothing of other models, and of those that are not loaded yet."""
+        model = self._loaded.get(text(data, "model", 300, self.models[0]))
+        words = list(getattr(model, "words", ()))
+        if len(words) > WORDS_AT_MOST:
+            words = []
+        worlds = [task for task in TASKS.values() if task.vocabulary() <= set(words)]
+        items = [(task.title, task.test_items(1)[0]) for task in worlds]
+        return {
+            "kind": "knows",
+            "words": [word for word in words if len(word) <= WORD_AT_MOST],
+            "worlds": [{"title": title, "prompt": i.prompt, "gen_length": i.gen_length} for title, i in items],
+        }
+
+    def check(self, data: dict[str, Any]) -> dict[str, Any]:
+        """What would come of asking for a run: how many tokens its lanes have, or the sentence that refuses it and the
+        words that are not known. Nothing that takes time: no word about a model not loaded yet, or about a picture."""
+        model = self._loaded.get(text(data, "model", 300, self.models[0]))
+        if model is None or data.get("image") is not None:
+            return {"kind": "checked"}
+        reply: dict[str, Any] = {"kind": "checked", "limit": model.max_length, "unknown": ()}
+        try:
+            sessions = self._sessions(data) if "lanes" in data else [self._session(data)]
+        except InputError as error:
+            return reply | {"text": str(error), "unknown": error.words if isinstance(error, UnknownWords) else ()}
+        return reply | {"sizes": [(len(each.state.prompt), len(each.state.tokens)) for each in sessions]}
+
     def recorded(self, data: dict[str, Any]) -> dict[str, Any]:
         """A gallery case as it was recorded, for a page that does not offer the case's model."""
         name = text(data, "name", 100)
@@ -199,8 +230,8 @@ class Studio:
         run.stopping.set()
         return {"kind": "stopped", "run": run.key}
 
-    def compare_lanes(self, data: dict[str, Any]) -> dict[str, Any]:
-        """A new run with one lane per decoder, all at their start."""
+    def _sessions(self, data: dict[str, Any]) -> list[Session]:
+        """A session per decoder that shall be compared, on one prompt."""
         lanes = data.get("lanes")
         if not isinstance(lanes, list) or not 1 <= len(lanes) <= COMPARED_AT_MOST:
             raise InputError(f"lanes must be a list of 1 to {COMPARED_AT_MOST} decoders")
@@ -210,7 +241,12 @@ class Studio:
         sessions = [self._session({**asked, **pick(lane, "decoder", "settings")}) for lane in lanes]
         if len({session.state.tokens for session in sessions}) > 1:
             raise InputError("the decoders' regions differ in length; give all of them the same gen_length")
-        run = self._new_run(asked)
+        return sessions
+
+    def compare_lanes(self, data: dict[str, Any]) -> dict[str, Any]:
+        """A new run with one lane per decoder, all at their start."""
+        sessions = self._sessions(data)
+        run = self._new_run(data)
         run.lanes = [Lane(name, session) for name, session in zip(lane_names(sessions), sessions, strict=True)]
         return {
             "kind": "lanes",

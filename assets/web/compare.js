@@ -4,8 +4,9 @@
 
 import { h, put } from './dom.js';
 import { createAddress, jsonFrom, onComparison, parameter, takeComparison, viewFrom, viewTo } from './links.js';
+import { createPopover } from './popover.js';
 import { createSettings } from './settings.js';
-import { createPopover, createShell } from './shell.js';
+import { createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
 const EXPORTS = { lanes: 'All: replay page (.html)', trace: 'Selected: trace (.json.gz)', html: 'Selected: replay page (.html)' };
@@ -39,6 +40,11 @@ export function mountCompare(root, bridge, config) {
       start(item);
     },
     onRest: () => address.rest(),
+    words: {
+      request: () => request(),
+      onSizes: (checked) => slots.forEach((slot, n) => slot.settings.fits(checked, n)),
+      useLength: (length) => slots.forEach((slot) => slot.settings.change('gen_length', length)),
+    },
   });
   const { client, prompt } = shell;
   shell.viewerBox.parentNode.before(slotRow);
@@ -71,6 +77,7 @@ export function mountCompare(root, bridge, config) {
 
   function follow() {
     shell.picture.follow(slots[0]?.settings.model());
+    shell.words.changed();
   }
 
   function drawSlots() {

@@ -14,6 +14,7 @@ export function createSettings(config) {
   const about = h('small', { class: 'dw-modelcard' });
   const decoderPicker = h('select', { 'aria-label': 'Decoder' }, config.decoders.map((each) => h('option', { value: each.name }, each.title)));
   const fields = h('div', { class: 'dw-fields' });
+  const room = h('small', { class: 'dw-room', 'aria-live': 'polite' });
   const presets = h('div', { class: 'dw-presets' });
   const element = h('div', { class: 'dw-form' },
     h('div', { class: 'dw-pickers' }, h('label', {}, 'Model ', modelPicker), about, h('label', {}, 'Decoder ', decoderPicker), presets), fields);
@@ -83,7 +84,7 @@ export function createSettings(config) {
         controls.unshift(range);
       }
     }
-    const row = h('div', { class: 'dw-field', title: `${each.name}: ${each.allowed}` }, h('label', { for: id }, symbol(each.symbol || each.name, label)), h('span', { class: 'dw-control' }, controls), help);
+    const row = h('div', { class: 'dw-field', title: `${each.name}: ${each.allowed}` }, h('label', { for: id }, symbol(each.symbol || each.name, label)), h('span', { class: 'dw-control' }, controls), each.name === 'gen_length' && room, help);
     refreshers.forEach((refresh) => refresh());
     return row;
   }
@@ -106,6 +107,13 @@ export function createSettings(config) {
     },
     /** The settings of a decoder, or of all. */
     names: (only) => [...new Set(config.decoders.filter((each) => !only || each.name === only).flatMap((each) => each.settings.map((setting) => setting.name)))],
+    change,
+    /** How much of the model's room the run of this lane would take, or why it would not fit; see Studio.check. */
+    fits({ limit, sizes, text, unknown }, lane = 0) {
+      const [before, region] = sizes?.[lane] ?? [];
+      const taken = sizes ? `${before ? `prompt ${before} + ${region}` : `template ${region}`} of ${limit} tokens` : unknown?.length ? `at most ${limit} tokens` : text;
+      setText(room, limit ? taken : '');
+    },
     onChange: (callback) => { listener = callback; },
     useModel(name) {
       if (modelPicker.value === name) return;

@@ -4,10 +4,12 @@
 import { Client } from './client.js';
 import { h, put, setText } from './dom.js';
 import { createPicture } from './picture.js';
+import { createPopover } from './popover.js';
 import { createProjectorButton } from './projector.js';
 import { createThemeButton } from './theme.js';
+import { createWords } from './words.js';
 
-export function createShell(root, bridge, config, { label, onDecode, onAgain, onCase, onRest, unlinked = () => null, tools = [], aside = [] }) {
+export function createShell(root, bridge, config, { label, onDecode, onAgain, onCase, onRest, words: host, unlinked = () => null, tools = [], aside = [] }) {
   let onScreen = null; // the prompt of the run on screen
   let leaving = 0; // when a notice goes away
 
@@ -24,14 +26,16 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
   aboutPanel.button.hidden = true;
   const viewerBox = h('div', { class: 'dw-viewer' });
   const picture = createPicture(bridge, config, receive);
+  const words = createWords(root, bridge, prompt, { ...host, said: () => alertText.textContent });
   const client = new Client(root, bridge, { say, refuse, onRest });
 
   root.classList.add('dv', 'dw');
   put(root,
     h('div', { class: 'dw-tools' }, h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'), picture.tools, tools, createProjectorButton(), createThemeButton()),
-    h('form', { class: 'dw-row', novalidate: true, onsubmit: (event) => { event.preventDefault(); onDecode(); } }, prompt, aside,
+    h('form', { class: 'dw-row', novalidate: true, onsubmit: (event) => { event.preventDefault(); onDecode(); } }, h('div', { class: 'dw-typing' }, prompt, words.marks, words.button, words.list, words.panel), aside,
       h('button', { class: 'dv-btn dv-primary', type: 'submit' }, label),
       h('button', { class: 'dv-btn dw-again', type: 'button', title: 'The run on screen anew: the same prompt and settings, before the first step, without branches', onclick: onAgain }, 'Start over')),
+    words.note,
     h('div', { class: 'dw-row dw-meta' },
       h('div', { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' }, h('span', { class: 'dw-try' }, 'Try'), chips), aboutPanel.button, aboutPanel.panel),
     alertBox, notice, stale, look, h('div', { class: 'dw-stage' }, picture.box, viewerBox));
@@ -41,6 +45,7 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
     alertBox.hidden = !message;
     setText(alertText, message || '');
     if (message) tell(null);
+    if (message === words.note.textContent) words.note.hidden = true; // once is enough
   }
 
   /** Good news, which goes away by itself. */
@@ -96,24 +101,5 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
     } catch { tell('The address bar holds the link to this view.'); }
   }
 
-  return { prompt, viewerBox, picture, client, say, shows, receive, showCase };
-}
-
-/** A panel that opens below its button and closes on Escape or a click elsewhere. */
-export function createPopover(root, label, content, wide = true) {
-  const panel = h('div', { class: wide ? 'dw-panel' : 'dw-panel dw-narrow', hidden: true }, content);
-  const button = h('button', { class: 'dw-link', type: 'button', 'aria-expanded': 'false', onclick: () => toggle() }, label);
-  function toggle(open = panel.hidden) {
-    panel.hidden = !open;
-    button.setAttribute('aria-expanded', String(open));
-  }
-  document.addEventListener('click', (event) => {
-    if (!panel.hidden && event.target.isConnected && !panel.contains(event.target) && event.target !== button) toggle(false);
-  });
-  root.addEventListener('keydown', (event) => {
-    if (event.key !== 'Escape' || panel.hidden) return;
-    if (panel.contains(document.activeElement)) button.focus();
-    toggle(false);
-  });
-  return { panel, button, close: () => toggle(false) };
+  return { prompt, words, viewerBox, picture, client, say, shows, receive, showCase };
 }

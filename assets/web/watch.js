@@ -6,8 +6,9 @@ import { h, keep, put, recall } from './dom.js';
 import { readFile } from './files.js';
 import { First } from './first.js';
 import { createAddress, editsFrom, editsTo, numberFrom, openComparison, parameter, showTab, viewFrom, viewTo } from './links.js';
+import { createPopover } from './popover.js';
 import { createSettings } from './settings.js';
-import { createPopover, createShell } from './shell.js';
+import { createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
 const VIEW = 'dard-view'; // which view a visitor chose
@@ -31,6 +32,7 @@ export function mountWatch(root, bridge, config) {
     onAgain: () => (asked ? start({ ...asked, edits: [] }) : say(NO_MODEL)),
     onCase: openCase,
     onRest: () => address.rest(),
+    words: { request: () => request(), onSizes: (checked) => settings.fits(checked), useLength: (length) => settings.change('gen_length', length) },
     unlinked: () => (asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.'),
     tools: [h('button', { class: 'dv-btn', type: 'button', onclick: () => file.click() }, 'Open trace'), file],
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
@@ -248,6 +250,7 @@ export function mountWatch(root, bridge, config) {
   const describe = () => {
     put(summary, settings.describe());
     shell.picture.follow(settings.model());
+    shell.words.changed();
   };
   settings.onChange(describe);
   describe();

@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
 from torch import Tensor
 
 from dard.models.asked import Asked
@@ -20,7 +22,7 @@ from dard.models.base import Answer, Question
 from dard.models.checkpoint import end_token, mask_token
 from dard.models.forward import forward
 from dard.models.prefix import PrefixCache
-from dard.state import InputError
+from dard.state import UnknownWords
 
 TURN_ENDS = ("<|eot_id|>", "<|im_end|>")  # a chat model closes its turn with one of these, then pads with end tokens
 
@@ -128,6 +130,16 @@ class BackboneModel:
         hidden, attention = self.prefixes.answer(self.body, question)
         return Answer(self.head(hidden).float(), attention)
 
+    @property
+    def words(self) -> list[str]:
+        """Every word it knows, in the order of their ids, if its tokenizer has a word per token; none otherwise."""
+        backend = getattr(self.tokenizer, "backend_tokenizer", None)
+        by_spaces = isinstance(getattr(backend, "pre_tokenizer", None), WhitespaceSplit)
+        if backend is None or not by_spaces or not isinstance(backend.model, WordLevel):
+            return []
+        known = self.tokenizer.get_vocab()
+        return sorted(known, key=lambda word: known[word])
+
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt; a chat model puts it into a conversation that waits for the answer."""
         if not self.chat:
@@ -145,7 +157,7 @@ class BackboneModel:
         if unknown is not None and unknown in coded["input_ids"]:
             spans = zip(coded["input_ids"], coded["offset_mapping"], strict=True)
             missing = list(dict.fromkeys(text[a:b] for token, (a, b) in spans if token == unknown))
-            raise InputError(self._unknown_words(missing))
+            raise UnknownWords(self._unknown_words(missing), missing)
         return list(coded["input_ids"])
 
     def _unknown_words(self, missing: list[str]) -> str:

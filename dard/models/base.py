@@ -94,7 +94,8 @@ class Model(Protocol):
 
     It may also have `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and
     `suffix`, token ids before every prompt and at the end of every region; `end_ids`, further tokens that end a text;
-    `defaults`, settings; and `chat`, whether `encode` wraps.
+    `defaults`, settings; `chat`, whether `encode` wraps; and `words`, all that it can read, if that is a closed list of
+    words with spaces between them.
     """
 
     name: str

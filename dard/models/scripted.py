@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from dard.state import MASK_TEXT, InputError
+from dard.state import MASK_TEXT, UnknownWords
 
 Rule = Callable[[int, Mapping[int, str]], Mapping[str, float]]
 END_TEXT = "[EOS]"
@@ -35,9 +35,10 @@ class ScriptedModel:
         self.vocab_size = len(self.words)
 
     def encode(self, prompt: str) -> list[int]:
-        unknown = [word for word in prompt.split() if word not in self.ids]
+        unknown = list(dict.fromkeys(word for word in prompt.split() if word not in self.ids))
         if unknown:
-            raise InputError(f"prompt holds words this scripted model does not know: {', '.join(unknown)[:200]}")
+            named = ", ".join(unknown)[:200]
+            raise UnknownWords(f"prompt holds words this scripted model does not know: {named}", unknown)
         return [self.ids[word] for word in prompt.split()]
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from PIL import Image
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 import dard
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
@@ -135,7 +135,7 @@ def test_a_picture_goes_with_the_prompt(server: str, visit: Visiting) -> None:
     choose = page.get_by_label("Picture file")
     choose.set_input_files({"name": "p.png", "mimeType": "image/png", "buffer": picture(640, 480)})
     expect(page.locator("figure:visible")).to_contain_text("640 × 480")
-    page.get_by_role("textbox", name="Prompt").fill(LOS_DIEGO)
+    page.get_by_role("combobox", name="Prompt").fill(LOS_DIEGO)
     page.get_by_role("button", name="Decode").click()
     expect(page.locator("button[data-position='3']").first).to_have_attribute("aria-label", re.compile("San"))
     choose.set_input_files({"name": "p.png", "mimeType": "image/png", "buffer": b"not a picture"})
@@ -172,3 +172,152 @@ def test_the_pressed_case_is_in_view(server: str, visit: Visiting, width: int) -
     if width == 1280:
         first = page.get_by_role("button", name=gallery()[0]["name"], exact=True)
         expect(first).to_be_in_viewport(ratio=1)
+
+
+# What the model makes of a prompt before it is sent.
+
+
+def typing(visit: Visiting, server: str, tab: str = "Watch", **options: Any) -> tuple[Page, Locator]:
+    page = visit(server, ready=READY, **options).page
+    page.get_by_role("tab", name=tab).click()
+    expect(page.locator(".dw-typing > button:visible")).to_have_text("256 words")
+    field = page.get_by_role("combobox", name="Prompt")
+    field.fill("")
+    field.focus()
+    return page, field
+
+
+def test_words_are_completed_while_typing(server: str, visit: Visiting) -> None:
+    page, field = typing(visit, server)
+    options = page.get_by_role("option")
+    page.keyboard.type("The city of Sa")
+    expect(field).to_have_attribute("aria-expanded", "true")
+    expect(options).to_have_text(["Saint", "Salvador", "Sam", "San", "Santa", "Sao"])
+    active = "(box) => document.getElementById(box.getAttribute('aria-activedescendant'))?.textContent"
+    assert field.evaluate(active) == "Saint"
+    page.keyboard.press("ArrowUp")
+    assert field.evaluate(active) == "Sao"
+    for word in ("Saint", "Salvador", "Sam", "San"):
+        page.keyboard.press("ArrowDown")
+        assert field.evaluate(active) == word
+    page.keyboard.press("Tab")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("The city of San ")
+    expect(options).to_have_count(0)
+    page.keyboard.type("[")
+    expect(options).to_have_text(["[MASK]"])
+    page.keyboard.press("Enter")
+    expect(field).to_have_value("The city of San [MASK] ")
+    page.keyboard.type("co")
+    options.filter(has_text="coast").click()
+    expect(field).to_have_value("The city of San [MASK] coast ")
+    expect(field).to_be_focused()
+    page.keyboard.type("is")
+    page.keyboard.press("Home")  # in the middle of the words before, at the end of one
+    for _ in range(3):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("Backspace")
+    page.keyboard.press("Enter")
+    expect(field).to_have_value("The city of San [MASK] coast is")
+
+
+def test_keys_are_not_taken_where_nothing_is_offered(server: str, visit: Visiting) -> None:
+    page, field = typing(visit, server)
+    page.keyboard.type("San [MASK] a")  # a word already, and the start of others: offered, not chosen
+    expect(page.get_by_role("listbox")).to_be_visible()
+    assert field.get_attribute("aria-activedescendant") is None
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("slider", name="step", exact=True)).not_to_have_attribute("aria-valuemax", "0")
+    expect(page.locator("button[data-position]:visible")).to_have_count(3)
+    page.keyboard.type("n")
+    expect(page.get_by_role("listbox")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("listbox")).to_be_hidden()
+    expect(field).to_have_attribute("aria-expanded", "false")
+    expect(field).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(field).not_to_be_focused()
+
+
+@pytest.mark.parametrize("tab", ["Watch", "Compare"])
+def test_all_unknown_words_are_marked_before_anything_is_sent(server: str, visit: Visiting, tab: str) -> None:
+    page, field = typing(visit, server, tab)
+    marks, note = page.locator(".dw-marks mark:visible"), page.locator(".dw-check:visible")
+    page.keyboard.type("The zebra of [MASK]quagga <img/src=x/onerror=alert(1)> San coas")
+    expect(marks).to_have_text(["zebra", "quagga", "<img/src=x/onerror=alert(1)>"])
+    expect(note).to_contain_text("prompt holds 3 words outside the 256 words")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    page.keyboard.type("d")  # no word begins like this
+    expect(marks).to_have_count(4)
+    expect(note).to_contain_text("(close: coast")
+    told = note.inner_text()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert")).to_contain_text(told)
+    expect(note).to_have_count(0)  # the same sentence once
+    field.fill("The city of [MASK] .")
+    expect(marks).to_have_count(0)
+    expect(field).to_have_attribute("aria-invalid", "false")
+
+
+def test_marks_stand_under_their_words(server: str, visit: Visiting) -> None:
+    page, field = typing(visit, server, viewport={"width": 390, "height": 800})
+    page.keyboard.type("The city of San Diego is on the Southern California coast of zebra .")
+    mark = page.locator(".dw-marks mark:visible")
+    expect(mark).to_have_text("zebra")
+    assert field.evaluate("(box) => box.scrollLeft") > 0
+    assert page.locator(".dw-marks:visible").evaluate("(box) => box.scrollLeft") == field.evaluate(
+        "(b) => b.scrollLeft"
+    )
+    box, inside = mark.bounding_box(), field.bounding_box()
+    assert box and inside and inside["x"] < box["x"] and box["x"] + box["width"] < inside["x"] + inside["width"]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_worlds_and_words_of_a_model_are_listed_and_used(server: str, visit: Visiting) -> None:
+    page, field = typing(visit, server)
+    page.get_by_role("button", name="256 words").click()
+    knows = page.locator(".dw-knows:visible")
+    assert knows.locator("h3").all_inner_texts()[0].startswith("6 worlds")
+    known = dard.load_model("embedded")
+    words = {known.token_text(number) for number in range(known.vocab_size)}
+    listed = set(knows.locator(".dw-chips:nth-of-type(n+2) button").all_inner_texts())
+    own = {word for word in words if word.startswith("[")}
+    assert listed - {"[MASK]"} == words - own
+    expect(knows.locator("p")).to_contain_text(f"{len(own)} are its own")
+    knows.get_by_role("button", name="coast", exact=True).click()
+    knows.get_by_role("button", name="[MASK]", exact=True).click()
+    expect(field).to_have_value("coast [MASK] ")
+    knows.get_by_role("button", name="4×4 Sudoku, one solution").click()
+    expect(knows).to_have_count(0)
+    expect(field).to_have_value(re.compile(r"^Sudoku : (\d ){16}Solution :$"))
+    expect(page.locator(".dw-summary:visible")).to_contain_text("gen length 16")
+    page.get_by_role("button", name="Change", exact=True).click()
+    page.get_by_label("Model", exact=True).select_option("mmada-8b-mixcot")
+    expect(page.locator(".dw-typing > button:visible")).to_have_text(f"{len(los_diego().words)} words")
+    page.get_by_label("Model", exact=True).select_option("embedded")
+    expect(page.locator(".dw-typing > button:visible")).to_have_text("256 words")
+
+
+@pytest.mark.parametrize("tab", ["Watch", "Compare"])
+def test_the_room_of_the_model_stands_beside_the_length(server: str, visit: Visiting, tab: str) -> None:
+    page, field = typing(visit, server, tab)
+    field.fill("Sudoku : 0 0 0 3 3 4 2 0 0 0 0 0 2 1 3 0 Solution :")
+    page.get_by_role("button", name="Change", exact=True).first.click()
+    room = page.locator(".dw-room:visible")
+    expect(room).to_have_text("prompt 20 + 24 of 128 tokens")
+    length = page.get_by_label("gen length", exact=True).locator("visible=true")
+    length.fill("109")
+    length.press("Tab")
+    if tab == "Watch":
+        expect(room).to_have_text(
+            "prompt of 20 tokens and a generation region of 109 make 129 tokens; this model takes at most 128"
+        )
+        length.fill("108")
+        length.press("Tab")
+        expect(room).to_have_text("prompt 20 + 108 of 128 tokens")
+        page.keyboard.press("Escape")
+        field.fill("San [MASK] .")
+        page.get_by_role("button", name="Change", exact=True).click()
+        expect(room).to_have_text("template 3 of 128 tokens")
+    else:
+        expect(room).to_contain_text("at most 128")

@@ -101,10 +101,10 @@ def test_without_motion_it_stands_at_the_decisive_step(first: Callable[..., Page
 
 def test_everything_is_shown_when_asked_for_and_remembered(first: Callable[..., Page]) -> None:
     page = first()
-    expect(page.get_by_role("textbox", name="Prompt")).to_be_hidden()
+    expect(page.get_by_role("combobox", name="Prompt")).to_be_hidden()
     expect(page.get_by_label("attention mask")).to_be_hidden()
     page.keyboard.press("f")
-    expect(page.get_by_role("textbox", name="Prompt")).to_have_value(LOS_DIEGO)
+    expect(page.get_by_role("combobox", name="Prompt")).to_have_value(LOS_DIEGO)
     expect(page.get_by_label("attention mask")).to_be_visible()
     expect(callout(page)).to_be_hidden()
     page.goto(page.url.split("?")[0])
@@ -113,7 +113,7 @@ def test_everything_is_shown_when_asked_for_and_remembered(first: Callable[..., 
 
 def test_a_link_opens_the_full_view_with_its_verdict_and_play_pauses(first: Callable[..., Page]) -> None:
     page = first(f"?prompt={quote(LOS_DIEGO)}&tau_c=0.4&tau_u=0.5&ran=3&step=1")
-    expect(page.get_by_role("textbox", name="Prompt")).to_be_visible()
+    expect(page.get_by_role("combobox", name="Prompt")).to_be_visible()
     expect(page.locator(".dv-judged:visible")).to_have_text("wrong")
     press(page, "Play")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()

@@ -67,7 +67,7 @@ losing = pytest.mark.parametrize("heard", ["n % 2 === 0", "n % 2 === 1", "false"
 @losing
 def test_watch_shows_the_whole_run(server: str, visit: Visiting, heard: str) -> None:
     page = visit(server + FRESH, ready=READY, script=LOSING % heard).page
-    page.get_by_role("textbox", name="Prompt").press("Enter")
+    page.get_by_role("combobox", name="Prompt").press("Enter")
     expect(slider(page)).to_have_attribute("aria-valuemax", "5", timeout=LATE)
     expect(page.locator("button[data-position='3']")).to_have_attribute("aria-label", re.compile("San, unmasked"))
     expect(page.locator(".dw-busy")).to_have_count(0, timeout=LATE)

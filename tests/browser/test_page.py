@@ -130,7 +130,7 @@ def test_step_computes_exactly_one_more(watch: Visiting) -> None:
 
 def test_keyboard_alone(watch: Visiting) -> None:
     page = watch(FRESH).page
-    page.get_by_role("textbox", name="Prompt").focus()
+    page.get_by_role("combobox", name="Prompt").focus()
     page.keyboard.press("Enter")
     slider = page.get_by_role("slider", name="step", exact=True)
     expect(slider).to_have_attribute("aria-valuemax", "5")
@@ -220,7 +220,7 @@ def test_reload_restores_what_was_on_screen(watch: Visiting) -> None:
     slider = page.get_by_role("slider", name="step", exact=True)
     expect(slider).to_have_attribute("aria-valuemax", "5")
     expect(slider).to_have_attribute("aria-valuenow", "2")
-    expect(page.get_by_role("textbox", name="Prompt")).to_have_value(LOS_DIEGO)
+    expect(page.get_by_role("combobox", name="Prompt")).to_have_value(LOS_DIEGO)
 
 
 def test_settings_cannot_cross_and_presets_set_both(watch: Visiting) -> None:
@@ -238,7 +238,7 @@ def test_settings_cannot_cross_and_presets_set_both(watch: Visiting) -> None:
     expect(high).to_have_value("0.5")
     page.get_by_label("Decoder").select_option("wino")
     page.keyboard.press("Escape")
-    page.get_by_role("textbox", name="Prompt").press("Enter")
+    page.get_by_role("combobox", name="Prompt").press("Enter")
     expect(token(page, 4)).to_have_attribute("data-state", "U")
 
 
@@ -270,7 +270,7 @@ def test_what_is_chosen_during_a_run_takes_its_place(watch: Visiting) -> None:
     expect(page.get_by_role("button", name="Los Diego")).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_role("button", pressed=True).and_(page.locator(".dw-gallery button"))).to_have_count(1)
     expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
-    expect(page.get_by_role("textbox", name="Prompt")).to_have_value(LOS_DIEGO)
+    expect(page.get_by_role("combobox", name="Prompt")).to_have_value(LOS_DIEGO)
 
 
 def test_a_trace_opened_during_a_run_stays_itself(watch: Visiting, tmp_path: Path) -> None:
@@ -323,7 +323,7 @@ def test_two_visitors_do_not_see_each_other(watch: Visiting) -> None:
 def test_hostile_prompts_are_refused_as_text(watch: Visiting, text: str) -> None:
     """Nothing the prompt says is ever run; `visit` fails on any dialog or console error."""
     page = watch().page
-    page.get_by_role("textbox", name="Prompt").evaluate("(box, text) => { box.value = text; }", text)
+    page.get_by_role("combobox", name="Prompt").evaluate("(box, text) => { box.value = text; }", text)
     press(page, "Decode")
     expect(page.get_by_role("alert")).to_contain_text("prompt")
     expect(token(page, 4)).to_have_attribute("data-state", "M")

@@ -9,6 +9,7 @@ import pytest
 
 import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
+from dard.tasks import TASKS
 from visual import service
 from visual.service import Studio, page_config
 
@@ -167,6 +168,46 @@ def test_bad_starts_are_refused_in_one_sentence(studio: Studio, request_: dict[s
     with pytest.raises(dard.InputError) as error:
         studio.start(request_)
     assert words in str(error.value) and "\n" not in str(error.value)
+    if words not in ("unknown model", "prompt must be text"):
+        assert studio.check(request_)["text"] == str(error.value)
+
+
+def test_what_a_run_would_take_is_told_before_it_is_asked_for(studio: Studio) -> None:
+    reply = studio.check(ASKED)
+    assert (reply["sizes"], reply["limit"]) == ([(0, 12)], 512) and "text" not in reply
+    lanes = [{"decoder": "dard", "settings": {"gen_length": n}} for n in (7, 7)]
+    assert studio.check({"prompt": "The city of", "lanes": lanes})["sizes"] == [(3, 7), (3, 7)]
+    lanes[0]["settings"] = {"gen_length": 8}
+    assert "same gen_length" in studio.check({"prompt": "The city of", "lanes": lanes})["text"]
+    assert studio.check({**ASKED, "image": "x"}) == {"kind": "checked"}
+
+
+def test_all_unknown_words_are_told_in_their_order(studio: Studio) -> None:
+    names = [f"word{number}" for number in range(40)]
+    reply = studio.check({"prompt": "The [MASK]" + " ".join([*names, *names]) + "[MASK]last"})
+    assert reply["unknown"] == (*names, "last") and "sizes" not in reply
+
+
+def test_a_model_that_is_not_loaded_is_not_loaded_to_tell() -> None:
+    studio = Studio(("embedded",))
+    assert studio.check(ASKED) == {"kind": "checked"}
+    assert studio.knows({}) == {"kind": "knows", "words": [], "worlds": []}
+    assert not studio._loaded
+
+
+def test_what_a_model_knows_is_what_its_vocabulary_says(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert studio.knows({})["words"] == los_diego().words and studio.knows({})["worlds"] == []
+    monkeypatch.setattr(service, "WORDS_AT_MOST", 5)
+    assert studio.knows({})["words"] == []
+    monkeypatch.undo()
+    studio = Studio(("embedded",))
+    model = studio.model("embedded")
+    known = studio.knows({"model": "embedded"})
+    assert known["words"] == [model.token_text(number) for number in range(model.vocab_size)]
+    assert len(known["worlds"]) == len(TASKS)
+    for world in known["worlds"]:
+        length = {} if world["gen_length"] is None else {"gen_length": world["gen_length"]}
+        assert "sizes" in studio.check({"prompt": world["prompt"], "settings": length}), world
 
 
 @pytest.mark.parametrize(

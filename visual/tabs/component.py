@@ -101,6 +101,8 @@ def build_component(
         studio.steps,
         studio.stop,
         studio.recorded,
+        studio.knows,
+        studio.check,
         open_trace,
         open_image,
         export,
