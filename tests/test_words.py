@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -274,3 +275,18 @@ def test_the_summary_of_every_step_is_one_line() -> None:
                 text = summary(step, trace.about, Words(trace.word))
                 assert text.startswith(f"Step {step.index}. ") and "\n" not in text and len(text) < 400
             assert "The block is complete" in summary(trace.steps[-1], trace.about, Words(trace.word))
+
+
+def test_a_revocation_has_one_name() -> None:
+    from dard.folders import assets
+
+    told = [decoder.rule for decoder in map(get_decoder, ALL_DECODERS)]
+    for path in [*assets("gallery").glob("*.json"), assets("learn") / "lessons.json"]:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        for page in found if isinstance(found, list) else [found]:
+            told += [json.dumps(page[key]) for key in page if key not in ("hook", "shows", "claims", "show")]
+    for decoder in map(get_decoder, ALL_DECODERS):
+        trace = dard.decode(random_model(3, sharpness=3.0), [*range(5, 9), *[1] * 12], decoder)
+        told += [sentence for step in trace.steps for sentence in (*step.notes.values(), *step.why.values())]
+    other = re.compile(r"demot|remask|t(ake|akes|aken|ook)\b[^.]{0,20} back|back to masked", re.I)
+    assert [text for text in told if other.search(text)] == []

@@ -6,6 +6,7 @@ import { GLOSSARY } from './symbols.js';
 import { LETTER, Lane } from './unpack.js';
 
 const TOP = 28;
+const SYMBOL = 13; // room for the name of a threshold
 const SIDES_AT_MOST = 3;
 const FADED = [0.34, 0.34, 0.52];
 
@@ -268,7 +269,7 @@ export class Score {
       const text = decided ? lane.word(frame.tokens[i]) : ghost >= 0 ? lane.word(ghost) : '· · ·';
       g.save();
       g.beginPath();
-      g.rect(20, y, label - 24, row);
+      g.rect(20, y, label - 22, row);
       g.clip();
       g.fillText(text, 22, middle + 0.5);
       if (ghost >= 0) {
@@ -363,8 +364,10 @@ export class Score {
 
   confidence(g, frame, x, size, depth, bar, thick) {
     const { theme, lane } = this;
-    for (const threshold of lane.about.thresholds) {
-      const at = Math.round(x + threshold.at * size) + 0.5;
+    const lines = lane.about.thresholds.map((threshold) => Math.round(x + threshold.at * size) + 0.5);
+    const apart = (n, other) => Math.max(0, SYMBOL - Math.abs(lines[other] - lines[n])) / 2 || 0; // their names may not collide
+    lane.about.thresholds.forEach((threshold, n) => {
+      const at = lines[n];
       g.strokeStyle = theme.ink3;
       g.lineWidth = 1;
       g.setLineDash([2, 2]);
@@ -376,8 +379,8 @@ export class Score {
       g.font = `10px ${theme.sans}`;
       g.textAlign = 'center';
       g.fillStyle = theme.ink2;
-      g.fillText(threshold.symbol.replace('_', ''), at, TOP - 7);
-    }
+      g.fillText(threshold.symbol.replace('_', ''), at - apart(n, n + 1) + apart(n, n - 1), TOP - 7);
+    });
     for (const i of lane.free) {
       if (!frame.confidence[i]) continue;
       const state = frame.states[i];

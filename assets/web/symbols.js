@@ -13,8 +13,8 @@ export const GLOSSARY = {
   'τ_u': 'Threshold above which a token is unmasked.',
   w: 'Mixing weight: the share of the x path in the prediction of a masked position.',
   P: 'Promotions nearby, each counted by λ to the power of its distance.',
-  D: 'Demotions nearby, counted the same way.',
-  'λ': 'How fast the influence of a promotion or demotion fades with distance.',
+  D: 'Revocations nearby, counted the same way.',
+  'λ': 'How fast the influence of a promotion or revocation fades with distance.',
   'p₀': 'A small constant that keeps w near 1 when few candidates change.',
   'x path': 'The prediction of a masked position that sees the candidates.',
   's path': 'The prediction from the shadow, which does not.',
@@ -33,11 +33,11 @@ export const GLOSSARY = {
   contaminated: 'A verification that a candidate can reach although the mask hides it.',
   'τ': 'Threshold above which a token is committed.',
   'τ1': 'WINO: the confidence above which a token is accepted.',
-  'τ2': 'WINO: the probability below which an unmasked token is taken back.',
+  'τ2': 'WINO: the probability below which an unmasked token is revoked.',
   f: 'The factor of Fast-dLLM: the k surest tokens are committed while 1 − c of the k-th is below f / (k + 1).',
   'γ': 'The bound of EB-Sampler on what the entropies of the committed tokens may add up to.',
   n: 'Saber: the least number of tokens committed per pass.',
-  'μ': 'Saber: at least n / μ tokens are taken back per pass.',
+  'μ': 'Saber: at least n / μ tokens are revoked per pass.',
 };
 
 /** A symbol or word of the glossary with its meaning; anything else as it is. `τ_c` and `τ1` get a subscript. */

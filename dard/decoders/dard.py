@@ -107,7 +107,7 @@ class Dard(Decoder):
         columns=[
             Column("w", "w", "share of the x path in a masked position's prediction", range=(0, 1)),
             Column("P", "P", "how strongly promotions nearby speak for the candidates", mirror="D"),
-            Column("D", "D", "how strongly demotions nearby speak against them"),
+            Column("D", "D", "how strongly revocations nearby speak against them"),
         ],
         paths=[
             Path("x", "x path", "the prediction with the candidates in view", "the x path decides"),
@@ -258,8 +258,8 @@ class Dard(Decoder):
         if any(w != 1 for w in weights):
             return "w is the share of the x path, which sees the candidates; the s path does not."
         if promoted:
-            return f"Candidates were promoted and none was demoted: {trusting}"
-        return f"No candidate was promoted or demoted in this step: {trusting}"
+            return f"Candidates were promoted and none was revoked: {trusting}"
+        return f"No candidate was promoted or revoked in this step: {trusting}"
 
     def predict(
         self,

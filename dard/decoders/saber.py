@@ -42,12 +42,12 @@ class Memory:
 class Saber(Decoder):
     name = "saber"
     title = "Saber"
-    rule = "fills above the mean, takes back the largest drops"
+    rule = "fills above the mean, revokes the largest drops"
     Settings = SaberSettings
     about = About(
         paths=[GUESS],
         columns=[Column("change", "Δ", "change of the confidence since the step before", range=(-1, 1))],
-        events={"retracted": Event("committed and taken back", "committed, and revoked in the same step")},
+        events={"retracted": Event("committed and revoked", "committed, and revoked in the same step")},
     )
     grid = sweep("n", *range(1, 9))
 
@@ -120,8 +120,7 @@ class Saber(Decoder):
             return f"{token} was revoked: {change}, among the lowest changes."
         if after == MASKED and (c > threshold or position in step.happened("retracted")):
             return (
-                f"Position {position} was committed and taken back in the same step: {change}, "
-                "among the lowest changes."
+                f"Position {position} was committed and revoked in the same step: {change}, among the lowest changes."
             )
         if after == MASKED:
             return f"Position {position} stays masked: its best guess has {against(c, threshold, mean)}."

@@ -44,7 +44,7 @@ def schedule(masks: int, steps: int) -> list[int]:
 class Standard(Decoder):
     name = "standard"
     title = "Standard"
-    rule = "the surest first, nothing is taken back"
+    rule = "the surest first, nothing is revoked"
     Settings = StandardSettings
     about = About(paths=[GUESS])
     grid = sweep("per_pass", 1, 2, 4, 8)

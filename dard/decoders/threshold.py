@@ -26,7 +26,7 @@ class ThresholdSettings(Settings):
 class Threshold(Decoder):
     name = "threshold"
     title = "Threshold (Fast-dLLM)"
-    rule = "all above τ at once, nothing is taken back"
+    rule = "all above τ at once, nothing is revoked"
     Settings = ThresholdSettings
     about = About(paths=[GUESS], thresholds=["threshold"])
     grid = sweep("threshold", 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)

@@ -35,7 +35,7 @@ class WinoSettings(Settings):
 class Wino(Decoder):
     name = "wino"
     title = "WINO"
-    rule = "fills above τ1, takes back below τ2"
+    rule = "fills above τ1, revokes below τ2"
     Settings = WinoSettings
     grid = sweep("threshold", 0.3, 0.4, 0.5, 0.6, 0.7)
     about = About(

@@ -18,7 +18,7 @@ RANGES = ("w < 0.5", "0.5 ≤ w < 0.7", "0.7 ≤ w < 0.9", "w ≥ 0.9")
 FINE = 20  # bars of the histogram
 
 # What is counted: the paper's "all observed weights", and those that a verification had a say in.
-ALL, MOVED = "all", "after a promotion or demotion"
+ALL, MOVED = "all", "after a promotion or revocation"
 
 
 class WeightStatistics(Experiment):
@@ -47,7 +47,7 @@ class WeightStatistics(Experiment):
             rows.append([kind, str(observed), *shares])
         caption = (
             f"DARD on {results.header['task_title']}, {results.header['model']}: shares of the weights w_t^i of masked "
-            "positions. Where no candidate was promoted or demoted w is 1; the second line leaves those out."
+            "positions. Where no candidate was promoted or revoked w is 1; the second line leaves those out."
         )
         return [Table(caption, ["Weights", "Observed", *RANGES], rows)]
 

@@ -516,7 +516,7 @@ def test_symbols_explain_themselves(watch: Visiting) -> None:
     score = page.get_by_role("slider", name="step", exact=True)
     box = score.bounding_box()
     assert box
-    for from_right, word in ((20, "P: "), (60, "D: .*demotions"), (110, "w: .*x path"), (170, "c: Confidence")):
+    for from_right, word in ((20, "P: "), (60, "D: .*revocations"), (110, "w: .*x path"), (170, "c: Confidence")):
         page.mouse.move(box["x"] + box["width"] - from_right, box["y"] + 8)
         expect(score).to_have_attribute("title", re.compile(word))
 
