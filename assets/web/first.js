@@ -86,7 +86,7 @@ export class First {
   prepare() {
     const { lane } = this.viewer;
     const states = [...lane.about.states];
-    put(this.legend, states.map((state) => [badge(state), h('b', {}, STATES[state]), h('span', {}, MEANING[state])]));
+    put(this.legend, states.map((state) => h('span', { class: 'df-mean' }, badge(state), h('b', {}, STATES[state]), h('span', {}, MEANING[state]))));
     const cuts = [0, ...lane.about.thresholds.map((threshold) => threshold.at), 1];
     this.pins = h('div', { class: 'df-pins', 'aria-hidden': 'true' });
     const zones = cuts.length === states.length + 1 ? states : [];

@@ -160,6 +160,8 @@ def test_every_gallery_case_fits_a_laptop_without_scrolling(server: str, visit: 
             "Math.max(...[...document.querySelectorAll('.dv-panel')].map((p) => p.getBoundingClientRect().bottom))"
         )
         assert bottom <= 800, case["name"]
+        why = page.locator(".dv-why:visible")
+        assert why.evaluate("(box) => box.scrollHeight <= box.clientHeight"), f"{case['name']}: {why.inner_text()}"
 
 
 @pytest.mark.parametrize("width", [1280, 390])

@@ -67,6 +67,24 @@ def test_doing_nothing_shows_a_revocation_and_why(first: Callable[..., Page], op
         expect(callout(page)).to_contain_text("Start.")
 
 
+@pytest.mark.parametrize("width", [820, 1024])
+def test_nothing_leaves_its_panel_on_a_tablet(first: Callable[..., Page], width: int) -> None:
+    page = first(viewport={"width": width, "height": 1180}, reduced_motion="reduce")
+    edge = "(box) => box.getBoundingClientRect().right"
+    rows = page.locator(".df-who")
+    assert rows.evaluate(edge) < rows.locator("xpath=ancestor::section[1]").evaluate(edge) - 4
+    for meaning in page.locator(".df-mean").all():  # a state and its meaning on one line
+        assert meaning.evaluate("(box) => box.getBoundingClientRect().height") < 24
+    page.keyboard.press("f")
+    field = page.get_by_role("combobox", name="Prompt")
+    assert field.evaluate("(box) => box.getBoundingClientRect().width") > 370
+    page.get_by_role("tab", name="Compare").click()
+    page.locator(".dv-chip:visible", has_text="Los Diego").first.click()
+    expect(page.locator(".dw-table:visible tbody tr")).to_have_count(4)
+    for who in page.locator(".dv-who:visible > span").all():
+        assert who.evaluate("(box) => box.scrollWidth <= box.clientWidth"), who.inner_text()
+
+
 def test_keys_take_over_and_nothing_moves(first: Callable[..., Page]) -> None:
     page = first()
     boxes = []
