@@ -120,3 +120,11 @@ def test_a_prompt_is_continued(family: tuple[str, Model, Any]) -> None:
     trace = dard.decode(model, "w5 w7" if name == "mmada" else "the city of", gen_length=4, block_length=2)
     free = [token for token, fixed in zip(trace.tokens, trace.fixed, strict=True) if not fixed]
     assert trace.finished and len(free) == 4
+
+
+def test_words_are_listed_only_where_a_token_is_a_word(family: tuple[str, Any, Any]) -> None:
+    """Only the tokenizer written for MMaDA knows whole words and nothing else."""
+    name, model, _ = family
+    assert bool(model.words) == (name == "mmada")
+    for word in model.words[5:9]:
+        assert model.encode_piece(word) == [model.words.index(word)]
