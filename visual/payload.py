@@ -19,8 +19,13 @@ Format, version 2. The header's keys have their plain names; `about` is the trac
 | took | milliseconds of the forward pass and of everything else, megabytes at most in use so far (or null) |
 | ended, finished | how the block ended; true if nothing is left to decide |
 | right | whether the answer is right, where no position is masked and the prompt belongs to a task that has one |
+| board | {"marks", "say", "lines"}: what cannot be right on the board, how it stands, at most two lines on it |
 | words | texts of new tokens (only in a live run; otherwise the header has them) |
 | life | {"words", "at": {position: slice}}, for short regions |
+
+The header's `board` ({"width", "box", "given"}) is there where the prompt's task lays its answer out in rows and every
+token is a word: the first positions are its cells. A mark has places, the units they share (two that clash) or none,
+and a sentence.
 
 A slice of a token's life: y sentence, d deciding path, paths {name: top tokens as [id, ten-thousandths, …]},
 k sentence about a contaminated verification.
@@ -47,8 +52,9 @@ from numpy.typing import NDArray
 from dard.about import EVENTS
 from dard.reach import block_depth
 from dard.state import CANDIDATE, MASKED, UNMASKED, InputError
-from dard.tasks.judge import judge
-from dard.trace import Step, Trace
+from dard.tasks.base import END, Board
+from dard.tasks.judge import board, judge
+from dard.trace import Start, Step, Trace
 from dard.words import Words, summary
 
 VERSION = 2
@@ -75,6 +81,7 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
     given = sum(trace.fixed)
     about = described(trace)
     block = trace.settings.get("block_length")
+    laid = board_of(trace)
     return {
         "format": "dard-view",
         "version": VERSION,
@@ -91,7 +98,9 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
         "mask": trace.mask_id,
         "eos": trace.eos_id,
         "words": words(trace, trace.start.tokens),
+        **({"board": {"width": laid.width, "box": laid.box, "given": laid.given}} if laid else {}),
         "start": {
+            **look(trace, trace.start),
             "tokens": trace.start.tokens,
             "states": trace.start.states,
             "confidence": [short(c) for c in trace.start.confidence],
@@ -166,6 +175,7 @@ def step_payload(trace: Trace, step: Step, with_words: bool = True, with_life: b
             None if peak is None else round(peak / 1e6),
         ],
         "finished": set(step.states) == {UNMASKED},
+        **look(trace, step),
         **mask_sections(step),
     }
     if (right := verdict(trace, step)) is not None:
@@ -194,6 +204,33 @@ def verdict(trace: Trace, step: Step) -> bool | None:
 def written(trace: Trace, step: Step) -> str:
     tokens = list(step.tokens)
     return " ".join(trace.word(token) for token in tokens[: [*tokens, trace.eos_id].index(trace.eos_id)])
+
+
+def board_of(trace: Trace) -> Board | None:
+    """How the answer stands in rows: where the prompt's task says so, the region has a position for every cell, and the
+    model's tokens are words, as those of the prompt show."""
+    laid = board(trace.prompt)
+    if laid is None or len(trace.start.tokens) < len(laid.given):
+        return None
+    return laid if [trace.word(token) for token in trace.prompt_tokens] == trace.prompt.split() else None
+
+
+def look(trace: Trace, moment: Start | Step) -> dict[str, Any]:
+    """What cannot be right on the board, and how it stands."""
+    laid = board_of(trace)
+    if laid is None:
+        return {}
+    known = {trace.mask_id: None, trace.eos_id: END}
+    marks, say = laid.look(
+        [known[token] if token in known else shown(trace.word(token)) for token in moment.tokens],
+        set(moment.states) == {UNMASKED},
+    )
+    lines = [mark.say for mark in marks[: 2 if len(marks) < 3 else 1]]
+    if len(marks) > 2:
+        units = list(dict.fromkeys(unit for mark in marks[1:] for unit in mark.units))
+        rest = f": {', '.join(units[:3])}{' …' if len(units) > 3 else ''}" if units else ""
+        lines.append(f"and {len(marks) - 1} more{rest}")
+    return {"board": {"marks": [clean(asdict(mark)) for mark in marks], "say": sentence(say), "lines": clean(lines)}}
 
 
 def life(trace: Trace, position: int) -> dict[str, Any]:

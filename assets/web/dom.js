@@ -38,6 +38,7 @@ const PATHS = {
   swap: 'M0 3h6V.6L10 3.6 6 6.6V4.4H0ZM10 7.4H4V5.6L0 8 4 10V8.6h6Z',
   tick: 'M1 5.5 3.8 8.3 9 2',
   cross: 'M1.5 1.5 8.5 8.5M8.5 1.5 1.5 8.5',
+  clash: 'M1.5 7.5V3.4H8.5V7.5M.3 7.3H2.7M7.3 7.3H9.7',
   hand: 'M1 9V6.8L6.8 1 9 3.2 3.2 9Z',
   back: 'M9 1v10L2 6Z',
   play: 'M2 1v10l8-5Z',
@@ -47,8 +48,8 @@ const PATHS = {
   stop: 'M2 2h8v8H2Z',
   reset: 'M1 1h2v10H1ZM11 1v10L4 6Z',
 };
-const STROKED = new Set(['weak', 'tick', 'cross']);
-const SMALL = new Set(['up', 'down', 'weak', 'swap', 'tick', 'cross', 'hand']);
+const STROKED = new Set(['weak', 'tick', 'cross', 'clash']);
+const SMALL = new Set(['clash', 'up', 'down', 'weak', 'swap', 'tick', 'cross', 'hand']);
 
 export function icon(name, size = 10, colour = 'currentColor') {
   const stroked = STROKED.has(name);

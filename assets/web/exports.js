@@ -110,7 +110,7 @@ export class Exports {
 
   picture(kind, scale = 2) {
     const { viewer } = this;
-    if (kind === 'tokens') return this.staged({ panels: ['tokens'], bare: true }, (twin) => shot(twin, scale));
+    if (kind === 'tokens') return this.staged({ panels: ['tokens'], bare: true, width: viewer.lanes.length === 1 && viewer.lane.board ? WIDTHS[0] : undefined }, (twin) => shot(twin, scale));
     if (kind === 'tokens-slide') return this.staged({ panels: ['tokens'] }, (twin) => slide(twin, WIDTHS));
     if (kind === 'slide') return this.staged({ prompt: true }, (twin) => slide(twin, WIDTHS.filter((width) => width > 1200)));
     const result = shot(viewer, scale);

@@ -1,8 +1,11 @@
-// The token grid: one button per position, updated in place.
+// The token grid: one button per position, updated in place. Tokens of a lane with a board stand there, and what follows
+// them in a line below.
 
+import { Board } from './board.js';
 import { EVENTS, STATES, eventsOf, h, twoShort, zigzag } from './dom.js';
 import { LETTER, Lane } from './unpack.js';
 
+const LONG = 2; // letters of a word that is still large in a cell
 const WIDEST = { huge: 320, tall: 200, large: 200, mid: 170, compact: 92, line: 120 };
 const SIZES = {
   huge: { font: 26, pad: 26, fixedPad: 15, least: 164, leastFixed: 24 },
@@ -16,35 +19,43 @@ const SIZES = {
 const CLASSES = ['dv-sel', 'dv-hover', 'dv-seen', 'dv-tail', 'dv-differs', 'dv-ghost', 'dv-scarred'];
 
 /** Chips by length of the region; side by side they are one line high. The grid of the short view is given its size. */
-export const gridSize = (length, lanes) => (length > 64 ? 'compact' : lanes > 1 ? 'line' : length > 14 ? 'mid' : 'large');
+function gridSize({ length, board }, lanes) {
+  if (board) return lanes > 1 ? 'tiny' : 'board';
+  return length > 64 ? 'compact' : lanes > 1 ? 'line' : length > 14 ? 'mid' : 'large';
+}
 
 const measure = document.createElement('canvas').getContext('2d');
 
 export class Grid {
-  constructor(lane, lanes, { onSelect, onHover, mono, size = gridSize(lane.length, lanes) }) {
+  constructor(lane, lanes, { onSelect, onHover, mono, size = gridSize(lane, lanes) }) {
     this.lane = lane;
-    this.size = size;
+    const given = size === 'board' || size === 'tiny' ? lane.board.given : [];
     this.mono = mono;
     this.widths = new Map();
-    this.box = h('div', { class: `dv-toks dv-${this.size}`, role: 'group', 'aria-label': `tokens of ${lane.head.name}` });
+    const naming = { role: 'group', 'aria-label': `tokens of ${lane.head.name}` };
+    const line = h('div', { class: `dv-toks dv-${given.length ? 'compact' : size}`, ...(!given.length && naming) });
     this.chips = [];
     for (let i = 0; i < lane.length; i++) {
       const text = document.createTextNode('');
       const number = document.createTextNode(lane.fixed[i] ? String(i) : '');
       const marks = h('span', { class: 'dv-mk' });
       const scar = document.createTextNode('');
+      const cell = i < given.length;
+      const kindOf = cell || !given.length ? size : 'compact';
       const button = h('button', { type: 'button', 'data-position': i, 'data-state': 'M', 'aria-pressed': 'false', tabindex: -1 },
         h('bdi', { class: 'dv-t' }, text),
-        this.size === 'compact' ? marks : h('span', { class: 'dv-b' },
+        kindOf === 'compact' ? marks : h('span', { class: 'dv-b' },
           h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }), h('span', { class: 'dv-n' }, number), marks),
-        h('span', { class: 'dv-scar' }, scar));
+        h('span', { class: 'dv-scar' }, scar), cell && given[i] != null && h('i', { class: 'dv-given' }));
       // `drawn` remembers what is on the page, so that a step touches only what it changes and never makes nodes it has made before.
-      const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && i % lane.head.block === 0 ? ' dv-newblock' : ''}`;
+      const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && !given.length && i % lane.head.block === 0 ? ' dv-newblock' : ''}`;
       const drawn = { token: null, state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: 0 };
-      this.chips.push({ button, kind, text, number, marks, scar, events: {}, width: 0, drawn });
+      this.chips.push({ button, kind, size: kindOf, cell, text, number, marks, scar, events: {}, width: 0, drawn });
       button.className = kind;
-      this.box.append(button);
+      if (!cell) line.append(button);
     }
+    if (given.length) this.board = new Board(lane, size, this.chips.filter((chip) => chip.cell).map((chip) => chip.button));
+    this.box = this.board ? h('div', naming, this.board.box, lane.length > given.length && line) : line;
     this.box.addEventListener('click', (event) => this.hit(event, onSelect));
     this.box.addEventListener('focusin', (event) => this.hit(event, onSelect));
     this.box.addEventListener('pointerover', (event) => this.hit(event, onHover));
@@ -62,8 +73,10 @@ export class Grid {
 
   /** Chip widths fit the longest token a position ever holds; with new steps they only grow. */
   grow(others = []) {
-    const { font, pad, fixedPad, least, leastFixed } = SIZES[this.size];
-    const widest = WIDEST[this.size];
+    const { size } = this.chips.at(-1); // a cell keeps its own
+    if (!SIZES[size]) return;
+    const { font, pad, fixedPad, least, leastFixed } = SIZES[size];
+    const widest = WIDEST[size];
     measure.font = `${font}px ${this.mono}`;
     const needs = (id) => {
       if (!this.widths.has(id)) this.widths.set(id, Math.min(widest, measure.measureText(this.lane.word(id)).width));
@@ -71,10 +84,11 @@ export class Grid {
     };
     const { frames, fixed, head } = this.lane;
     this.chips.forEach((chip, i) => {
+      if (chip.cell) return;
       let width = chip.content ?? 0;
       for (let t = this.seen; t < frames.length; t++) if (frames[t].tokens[i] !== head.mask) width = Math.max(width, needs(frames[t].tokens[i]));
       // Side by side, a position is as wide in every grid.
-      for (const other of others) if (other.chips.length === this.chips.length) width = Math.max(width, other.chips[i].content);
+      for (const other of others) if (other.chips.length === this.chips.length) width = Math.max(width, other.chips[i].content ?? 0);
       chip.content = width;
       const whole = Math.ceil(Math.max(fixed[i] ? leastFixed : least, width + (fixed[i] ? fixedPad : pad)));
       if (whole !== chip.width) {
@@ -88,13 +102,13 @@ export class Grid {
   /** Shows a frame. `selected` and `hovered` are positions or -1; `path` is the selected token's deciding query, if it has a mask;
    *  `other` is a frame to differ from. */
   draw(frame, selected, hovered, path, other) {
-    const { lane, size } = this;
+    const { lane } = this;
     this.frame = frame;
     const end = lane.head.eos;
     let tail = false;
     for (let i = 0; i < lane.length; i++) {
       const chip = this.chips[i];
-      const { button, drawn } = chip;
+      const { button, drawn, size } = chip;
       const state = frame.states[i];
       const token = frame.tokens[i];
       const revoked = frame.revoked[i];
@@ -109,12 +123,13 @@ export class Grid {
         told = true;
       }
       if (drawn.token !== shown) {
-        chip.text.data = state ? lane.word(token) : ghost ? lane.word(frame.ghost[i]) : size === 'compact' ? '·' : '· · ·';
+        chip.text.data = state ? lane.word(token) : ghost ? lane.word(frame.ghost[i]) : chip.cell || size === 'compact' ? '·' : '· · ·';
+        if (chip.cell) button.toggleAttribute('data-long', chip.text.data.length > LONG);
         drawn.token = shown;
         told = true;
       }
       if (drawn.confidence !== hundredths && !fixed) {
-        if (size !== 'line' && size !== 'compact') chip.number.data = frame.confidence[i] ? twoShort(frame.confidence[i]) : '';
+        if (size !== 'line' && size !== 'compact' && size !== 'tiny') chip.number.data = frame.confidence[i] ? twoShort(frame.confidence[i]) : '';
         drawn.confidence = hundredths;
         told = true;
       }
@@ -129,7 +144,7 @@ export class Grid {
         told = true;
       }
       if (drawn.revoked !== revoked) {
-        if (size !== 'compact') {
+        if (size !== 'compact' && size !== 'tiny') {
           chip.scar.data = `×${revoked}`;
           chip.zigzag ??= button.appendChild(zigzag());
         }
@@ -148,9 +163,11 @@ export class Grid {
         }
         drawn.classes = classes;
       }
-      if (told) this.unnamed.add(i);
+      if (told || (this.board && this.frame.look !== this.looked)) this.unnamed.add(i);
       if (state && token === end) tail = true;
     }
+    this.board?.draw(frame.look);
+    this.looked = frame.look;
     if (this.named) this.nameSoon();
     else this.name();
     this.named = true;
@@ -180,13 +197,31 @@ export class Grid {
   label(frame, i) {
     const { lane } = this;
     const state = frame.states[i];
-    const parts = [`position ${i}`];
+    const parts = [lane.place(i)];
     if (state) parts.push(lane.word(frame.tokens[i]));
     parts.push(lane.fixed[i] ? 'given' : STATES[LETTER[state]]);
     if (!lane.fixed[i] && frame.confidence[i]) parts.push(`confidence ${frame.confidence[i].toFixed(2)}`);
     for (const event of eventsOf(frame.marks[i])) parts.push(event.name);
     if (frame.revoked[i]) parts.push(`revoked ${frame.revoked[i]} time${frame.revoked[i] > 1 ? 's' : ''}`);
+    const given = lane.board?.given[i];
+    if (given != null) parts.push(`given as ${given}`);
+    const mine = frame.look?.marks.filter((mark) => mark.places.includes(i)) ?? [];
+    const units = [...new Set(mine.flatMap((mark) => mark.units))];
+    if (units.length) parts.push(`clashes in ${units.join(' and ')}`);
+    for (const mark of mine) if (!mark.units.length) parts.push(mark.say);
     return parts.join(', ');
+  }
+
+  /** The position that an arrow key leads to from another: by cell on a board, one by one in a line. */
+  beside(i, key) {
+    const { width = this.lane.length, given = [] } = this.board ? this.lane.board : {};
+    const cell = i < given.length;
+    const by = { ArrowUp: cell ? -width : -1, ArrowDown: cell ? width : 1, ArrowLeft: this.board && -1, ArrowRight: this.board && 1 }[key];
+    const sideways = key === 'ArrowLeft' || key === 'ArrowRight';
+    if (!by) return null;
+    const to = i + by;
+    const outside = to < 0 || to >= this.lane.length || (cell && sideways && Math.floor(to / width) !== Math.floor(i / width));
+    return outside ? i : to;
   }
 
   focus(i) {

@@ -165,7 +165,7 @@ export class Inspector {
         frame.revoked[position] && !(bits & 2) ? h('span', { class: 'dv-event dv-is-d' }, `revoked ×${frame.revoked[position]}`) : null,
         own.map((name) => h('span', { class: 'dv-event', title: lane.about.events[name]?.help }, lane.about.events[name]?.title || name)));
     }
-    setText(this.place, `position ${position}`);
+    setText(this.place, [...new Set([lane.place(position), `position ${position}`])].join(' · '));
     this.sentence(slice, frame, position, fixed);
     this.predictions(slice, frame, position, state, fixed);
     this.contextWords();

@@ -36,14 +36,14 @@ export class Score {
   }
 
   /** Lays out and draws the layers. `weights` draws the mapped column instead of the states. */
-  prepare(lane, { width, narrow, tall, theme, weights, steps, roomy = false }) {
+  prepare(lane, { width, narrow, tall, theme, weights, steps, roomy = false, bare = false }) {
     const length = lane.length;
     const big = length > 40;
     const available = big ? (narrow ? 256 : tall) : 368;
     const row = big ? Math.max(1, available / length) : Math.min(roomy ? 40 : 24, Math.max(8, Math.floor(available / length)));
-    const label = big ? 30 : narrow ? 90 : 96;
-    const sides = lane.sides.filter((column) => !narrow || column.mirror).slice(0, SIDES_AT_MOST);
-    const sizes = [narrow ? 40 : 56, ...sides.map((column) => (narrow ? 54 : column.mirror ? 72 : 48))];
+    const label = big ? 30 : lane.board ? (length > lane.board.given.length ? 66 : 44) : narrow ? 90 : 96;
+    const sides = lane.sides.filter((column) => !bare && (!narrow || column.mirror)).slice(0, SIDES_AT_MOST);
+    const sizes = [bare ? 62 : narrow ? 40 : 56, ...sides.map((column) => (narrow ? 54 : column.mirror ? 72 : 48))];
     const gap = narrow ? 7 : 9;
     const lanes = sizes.reduce((sum, size) => sum + size + gap, 0);
     const area = Math.max(40, width - label - lanes - 2);
@@ -76,7 +76,7 @@ export class Score {
         g.globalAlpha = 1;
         continue;
       }
-      if (i && i % lane.head.block === 0) {
+      if (i && (i % lane.head.block === 0 || (lane.board && i % lane.board.width === 0 && i <= lane.board.given.length))) {
         g.fillStyle = theme.line2;
         g.fillRect(0, Math.round(y) - 0.5, this.area, 1);
       }
@@ -354,7 +354,7 @@ export class Score {
       if (big) g.fillRect(x, this.y(i), w, Math.max(1, this.y(i + 1) - this.y(i)));
       else g.fillRect(x, TOP + i * row + (row - thick) / 2, w, Math.max(1, thick));
     };
-    this.confidence(g, frame, next(sizes[0], this.narrow ? 'c' : 'confidence'), sizes[0], depth, bar, thick);
+    this.confidence(g, frame, next(sizes[0], sizes[0] < 56 ? 'c' : 'confidence'), sizes[0], depth, bar, thick);
     this.sides.forEach((column, k) => {
       const size = sizes[k + 1];
       if (column.mirror) this.pull(g, frame, column, next(size, ''), size, depth, bar);

@@ -71,12 +71,12 @@ export class ScorePanel {
   }
 
   prepare() {
-    const { theme, state, steps, short } = this.viewer;
+    const { theme, state, steps, short, root } = this.viewer;
     const lane = short ? this.viewer.lane.freeOnly : this.viewer.lane;
     const width = this.area.clientWidth;
     setText(this.title, short ? 'The passes' : 'Score');
     setText(this.sub, short ? 'one look of the model at the sentence each; click or drag' : 'drag to scrub');
-    this.score.prepare(lane, { width, narrow: width < 420, tall: 358, theme, weights: state.map === 'weights' && !!lane.mapped, steps, roomy: short });
+    this.score.prepare(lane, { width, narrow: width < 420, tall: 358, theme, weights: state.map === 'weights' && !!lane.mapped, steps, roomy: short, bare: root.classList.contains('dv-beside') && state.map === 'states' });
     this.map.hidden = !lane.mapped;
     const { name, symbol: sign, help } = lane.mapped || { name: '' };
     setText(this.map.lastChild, sign || name);

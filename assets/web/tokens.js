@@ -1,9 +1,13 @@
-// The panel of tokens: one grid, or one lane per decode with a small map of its own.
+// The panel of tokens: one grid, or one lane per decode with a small map of its own. Where they stand in rows, it says how
+// they stand, and a wide page has it beside the others.
 
-import { EVENTS, STATES, badge, h, judged, mark, pointOn, put, setText } from './dom.js';
+import { EVENTS, STATES, badge, h, icon, judged, mark, pointOn, put, setText } from './dom.js';
 import { Grid } from './grid.js';
 import { LaneMap, drawAxis } from './score.js';
 import { GLOSSARY, rich } from './symbols.js';
+import { LETTER } from './unpack.js';
+
+const BESIDE = 1200; // pixels from which on a board stands beside the other panels
 
 export class Tokens {
   static id = 'tokens';
@@ -24,8 +28,9 @@ export class Tokens {
     this.verdict = h('span', { class: 'dv-judged' });
     this.legend = h('div', { class: 'dv-legend' });
     this.lanes = h('div', { class: 'dv-lanes' });
-    this.box = h('section', { class: 'dv-panel dv-p-tokens', 'aria-label': 'tokens' },
-      h('div', { class: 'dv-ph' }, this.title, this.sub, this.verdict, this.legend, viewer.exports.box), this.lanes);
+    this.heading = h('div', { class: 'dv-ph' }, this.title, this.sub, this.verdict, this.legend, viewer.exports.box);
+    this.answer = h('span', { class: 'dv-answer' });
+    this.box = h('section', { class: 'dv-panel dv-p-tokens', 'aria-label': 'tokens' }, this.heading, this.lanes);
   }
 
   load() {
@@ -43,7 +48,12 @@ export class Tokens {
     this.maps = [];
     this.passes = [];
     this.rows = [];
-    put(this.lanes, many ? [this.laneHead(), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box);
+    this.looks = this.grids.map((grid) => (grid.board ? new Look(many ? null : this.answer) : null));
+    this.laid = !many && !!this.grids[0].board;
+    if (!this.laid) this.heading.insertBefore(this.legend, viewer.exports.box);
+    put(this.lanes, many ? [this.laneHead(), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box,
+      this.laid && h('div', { class: 'dv-side' }, this.looks[0].box, this.legend));
+    this.lanes.classList.toggle('dv-laid', this.laid);
     this.lanes.classList.toggle('dv-many', many);
     setText(this.title, many ? `${lanes.length} decodes, one scrubber` : 'Tokens');
     const states = [...new Set(lanes.flatMap((lane) => [...lane.about.states]))];
@@ -52,6 +62,7 @@ export class Tokens {
       states.map((state) => h('span', { title: GLOSSARY[state] }, badge(state, true), STATES[state])),
       events.map((event) => h('span', { title: GLOSSARY[event.name] }, mark(event, 9), event.name)),
       h('span', { title: GLOSSARY['revoked before'] }, h('span', { class: 'dv-scar dv-static' }, '×1'), 'revoked before'),
+      this.laid && [h('span', {}, h('i', { class: 'dv-givenkey' }, h('i', { class: 'dv-given' })), 'given in the prompt'), h('span', {}, icon('clash', 13), 'clash')],
       many && h('span', {}, h('i', { class: 'dv-differskey' }), `differs from ${lanes[0].head.name}`));
   }
 
@@ -81,7 +92,7 @@ export class Tokens {
     const thresholds = lane.about.thresholds.map((threshold) => `${threshold.symbol} ${threshold.at}`).join(' · ');
     const who = h('button', { type: 'button', class: 'dv-who', onclick: () => viewer.set({ lane: n }) },
       h('b', {}, lane.head.name), h('span', {}, lane.about.rule), h('span', {}, rich(thresholds)), pass);
-    const row = h('div', { class: 'dv-lane' }, who, this.grids[n].box, h('div', { class: 'dv-mapbox' }, canvas));
+    const row = h('div', { class: 'dv-lane' }, who, h('div', { class: 'dv-lanetoks' }, this.grids[n].box, this.looks[n]?.box), h('div', { class: 'dv-mapbox' }, canvas));
     this.maps.push(map);
     this.passes.push(pass);
     this.rows.push(row);
@@ -105,8 +116,15 @@ export class Tokens {
   }
 
   prepare() {
-    const { lanes, theme, last, steps, grid } = this.viewer;
+    const { lanes, theme, last, steps, grid, root, body } = this.viewer;
     if (grid !== this.size) this.load();
+    const beside = this.laid && root.clientWidth >= BESIDE && body.querySelector(':scope > .dv-panel:not(.dv-p-tokens)') !== null;
+    if (beside !== root.classList.contains('dv-beside')) {
+      root.classList.toggle('dv-beside', beside);
+      if (beside) body.prepend(this.box);
+      else body.before(this.box);
+    }
+    for (const each of this.grids) each.board?.lay(this.lanes.clientWidth, root.dataset.size === 'narrow');
     if (!this.maps.length) return;
     this.divergence = firstDifference(lanes, last);
     this.mapWidth = this.axis.parentNode.clientWidth || this.maps[0].canvas.parentNode.clientWidth;
@@ -134,9 +152,20 @@ export class Tokens {
       const first = n > 0 && grid.lane.length === lanes[0].length ? lanes[0].at(state.step) : null;
       grid.draw(frame, mine ? state.position : -1, echoed, path, first);
     });
-    setText(this.sub, counts(lane, lane.at(state.step)));
-    judged(this.verdict, lane.at(state.step).right);
+    const now = lane.at(state.step);
+    setText(this.sub, counts(lane, now, this.laid));
+    judged(this.verdict, this.laid ? null : now.right);
+    this.grids.forEach((grid, n) => this.looks[n]?.draw(grid.lane.at(state.step).look));
+    if (this.laid) this.judge(lane, now);
     if (lanes.length > 1) this.describe();
+  }
+
+  /** At the end whether it is right; until then how far it is. */
+  judge(lane, frame) {
+    const known = lane.finished ? ` of ${this.viewer.state.hideLater ? '…' : lane.last}` : '';
+    const ended = lane.finished && frame.index === lane.last && frame.right !== null;
+    judged(this.answer, ended ? frame.right : null);
+    if (!ended) setText(this.answer, frame.index ? `step ${frame.index}${known}` : 'start');
   }
 
   describe() {
@@ -156,16 +185,14 @@ export class Tokens {
     });
   }
 
-  /** Up and down take the focus along from token to token. */
+  /** Up and down take the focus along from token to token; on a board all four arrows do. */
   key({ key, target }) {
     const { viewer } = this;
-    const by = { ArrowUp: -1, ArrowDown: 1 }[key];
-    const position = viewer.state.position + by;
-    if (!by || !target.dataset.position) return false;
-    if (position >= 0 && position < viewer.lane.length) {
-      viewer.select(position);
-      this.grids[viewer.state.lane].focus(position);
-    }
+    const grid = this.grids[viewer.state.lane];
+    const position = target.dataset.position ? grid.beside(viewer.state.position, key) : null;
+    if (position === null) return false;
+    viewer.select(position);
+    grid.focus(position);
     return true;
   }
 
@@ -175,7 +202,23 @@ export class Tokens {
       const frame = lane.at(state.step);
       return Array.from(frame.tokens, (token, i) => (frame.states[i] ? lane.word(token) : 'blank')).join(' ').slice(0, 2000);
     };
-    return lanes.map((lane) => `${lanes.length > 1 ? `${lane.head.name}, ` : ''}${counts(lane, lane.at(state.step))}: ${words(lane)}.`).join(' ');
+    return lanes.map((lane) => `${lanes.length > 1 ? `${lane.head.name}, ` : ''}${counts(lane, lane.at(state.step))}: ${words(lane)}.${lane.board ? ` ${lane.at(state.step).look.say}.` : ''}`).join(' ');
+  }
+}
+
+/** How a board stands: a sentence, in room of its own what cannot be right. */
+class Look {
+  constructor(answer) {
+    this.say = h('span', {});
+    this.lines = h('ul', { class: 'dv-clashes' });
+    this.box = h('div', { class: 'dv-look' }, h('div', { class: 'dv-stand' }, answer, this.say), this.lines);
+  }
+
+  draw(look) {
+    if (look === this.drawn) return;
+    this.drawn = look;
+    setText(this.say, look.say);
+    put(this.lines, look.lines.map((line) => h('li', {}, icon('clash', 13), h('span', {}, rich(line)))));
   }
 }
 
@@ -196,7 +239,7 @@ function cost(took) {
   return took[2] == null ? time : `${time}, at most ${(took[2] / 1000).toFixed(1)} GB`;
 }
 
-function counts(lane, frame) {
+function counts(lane, frame, brief) {
   const count = [0, 0, 0];
   for (const i of lane.free) count[frame.states[i]]++;
   const { head } = lane;
@@ -205,10 +248,8 @@ function counts(lane, frame) {
   return [
     frame.index ? `after step ${frame.index}` : 'start',
     blocks > 1 && `block ${Math.floor(frame.block[0] / head.block) + 1} of ${blocks}`,
-    `${count[0]} masked`,
-    lane.about.states.includes('C') && `${count[1]} candidate`,
-    `${count[2]} unmasked`,
+    ...[...lane.about.states].map((state) => `${count[LETTER.indexOf(state)]} ${brief ? state : STATES[state]}`),
     given && `${given} given`,
-    cost(frame.took),
+    !brief && cost(frame.took),
   ].filter(Boolean).join(' · ');
 }

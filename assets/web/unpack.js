@@ -69,6 +69,7 @@ export class Lane {
   constructor(payload) {
     this.head = payload;
     this.about = payload.about;
+    this.board = payload.board ?? null; // how its first tokens stand in rows
     this.length = payload.length;
     this.words = new Map();
     this.learn(payload.words);
@@ -93,6 +94,7 @@ export class Lane {
       mask: null,
       revokes: false,
       right: null,
+      look: start.board ?? null,
       finished: payload.finished && !(payload.steps || []).length,
     }];
     this.mark(this.frames[0]);
@@ -122,6 +124,12 @@ export class Lane {
 
   word(id) {
     return this.words.get(id) ?? `<${id}>`;
+  }
+
+  /** Where a position is, in words. */
+  place(i) {
+    const { board } = this;
+    return board && i < board.given.length ? `row ${Math.floor(i / board.width) + 1}, column ${(i % board.width) + 1}` : `position ${i}`;
   }
 
   /** What stands at the free positions of a frame. */
@@ -195,6 +203,7 @@ export class Lane {
       took: step.took,
       finished: step.finished,
       right: step.right ?? null,
+      look: step.board ?? null,
       reach: step.reach || null,
       contaminated: step.contaminated || {},
       mask: null,

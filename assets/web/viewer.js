@@ -77,7 +77,7 @@ class Viewer {
     const boxes = (above) => this.panels.filter((panel) => !!panel.constructor.above === above).map((panel) => panel.box);
     put(root, options.prompt && h('p', { class: 'dv-prompt' }, h('bdi', {}, options.prompt)),
       this.panels.map((panel) => panel.head), this.transport.box, this.message.box, this.branches.box, boxes(true),
-      h('div', { class: 'dv-body' }, boxes(false)), this.panels.map((panel) => panel.next));
+      this.body = h('div', { class: 'dv-body' }, boxes(false)), this.panels.map((panel) => panel.next));
     this.transport.draw();
     if (!this.still) this.listen();
   }
@@ -200,7 +200,7 @@ class Viewer {
     if (active === this) active = null;
     this.lanes = [];
     put(this.root);
-    this.root.classList.remove('dv', 'dv-empty', 'dv-still');
+    this.root.classList.remove('dv', 'dv-empty', 'dv-still', 'dv-beside');
   }
 
   // State.

@@ -11,11 +11,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-MASK = "[MASK]"
+MASK, END = "[MASK]", "[EOS]"
 
 Kind = Literal["text", "question", "drill"]
 
@@ -51,6 +51,30 @@ class Score:
     details: Mapping[str, float] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class Mark:
+    """Places of an answer that cannot all be right: two that clash, with the units they share, or others, with none."""
+
+    places: tuple[int, ...]
+    units: tuple[str, ...]
+    say: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """An answer that stands in rows of `width` words, in boxes of `box` × `box`.
+
+    `given` has one entry per cell, the word that the prompt fixes there or None. `look` takes what is written so far,
+    cell after cell and then whatever follows (None: open), and whether that is the end; it gives what cannot be right,
+    and a sentence on how it stands.
+    """
+
+    width: int
+    box: int
+    given: tuple[str | None, ...]
+    look: Callable[[Sequence[str | None], bool], tuple[list[Mark], str]]
+
+
 class Task(Protocol):
     """One small world."""
 
@@ -72,6 +96,13 @@ class Task(Protocol):
     def vocabulary(self) -> set[str]:
         """Every word this world can use."""
         ...
+
+
+@runtime_checkable
+class Laid(Protocol):
+    """What a task has beyond the others whose answers are no line of text but stand in rows."""
+
+    def board(self, item: Item) -> Board: ...
 
 
 def held_out(text: str, one_in: int = 10) -> bool:
@@ -132,7 +163,7 @@ def continuation(item: Item, text: str) -> list[str]:
     if text.startswith(item.prompt):
         text = text[len(item.prompt) :]
     words = text.split()
-    return words[: words.index("[EOS]")] if "[EOS]" in words else words
+    return words[: words.index(END)] if END in words else words
 
 
 Fact = tuple[int, str, int]

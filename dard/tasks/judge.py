@@ -1,7 +1,7 @@
 """Right or wrong, for any prompt that belongs to one of the worlds, whoever wrote it.
 
 Promises: a prompt is read back into the item it stands for, and that item's own scorer judges the text; a prompt of no
-world is not judged.
+world is not judged. Where a world's answers stand in rows, the prompt tells how.
 Does not know: decoders, models.
 """
 
@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from dard.tasks.arithmetic import GAINS, LOSSES, Arithmetic, Problem, facts_of
-from dard.tasks.base import MASK, Item, Task, read_number
+from dard.tasks.base import MASK, Board, Item, Laid, Task, read_number
 from dard.tasks.captions import PREDICATES, SUBJECTS, Captions
 from dard.tasks.countdown import Countdown
 from dard.tasks.places import CONTEXTS, Places
@@ -32,6 +33,19 @@ def judge(prompt: str, text: str) -> bool | None:
     prompt = " ".join(prompt.split())
     found = [task.score(item, text).right for task, item in readings(prompt)]
     return any(found) if found else None
+
+
+@lru_cache(maxsize=64)
+def board(prompt: str) -> Board | None:
+    """How the answer to a prompt stands in rows; None where it is a line of text.
+
+    >>> board("Sudoku : 2 0 0 0 0 1 0 0 0 0 0 0 0 0 0 2 Solution :").width
+    4
+    >>> board("Once upon a time") is None
+    True
+    """
+    found = readings(" ".join(prompt.split()))
+    return next((task.board(item) for task, item in found if isinstance(task, Laid)), None)
 
 
 def readings(prompt: str) -> Iterator[tuple[Task, Item]]:

@@ -1,26 +1,31 @@
 """4×4 Sudoku, written as sixteen digits with 0 for a blank, solved as sixteen digits.
 
 Promises: the unique kind has exactly one solution; the open kind has several, at most four givens, and any
-valid grid that keeps the givens is right. A held-out puzzle is never generated for training.
+valid grid that keeps the givens is right. A held-out puzzle is never generated for training. A grid that is still being
+written is told of what cannot stay: a pair of equal digits counts once, with every row, column and box it shares.
 Does not know: how to solve a larger grid; all 288 grids of this size are simply listed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from itertools import permutations
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import combinations, permutations, takewhile
 
 import numpy as np
 
-from dard.tasks.base import Example, Item, Score, continuation, distinct_items, held_out
+from dard.tasks.base import END, Board, Example, Item, Mark, Score, continuation, distinct_items, held_out
 
 _SIDE = 4
 _CELLS = _SIDE * _SIDE
+_DIGITS = ("1", "2", "3", "4")
 _UNITS: tuple[tuple[int, ...], ...] = (
     *(tuple(row * 4 + column for column in range(4)) for row in range(4)),
     *(tuple(row * 4 + column for row in range(4)) for column in range(4)),
     *(tuple((r + i) * 4 + c + j for i in range(2) for j in range(2)) for r in (0, 2) for c in (0, 2)),
 )
+_NAMES = [f"{kind} {number}" for kind in ("row", "column", "box") for number in range(1, 5)]
 
 
 def is_valid(grid: tuple[int, ...]) -> bool:
@@ -57,6 +62,50 @@ def solutions(puzzle: np.ndarray) -> np.ndarray:
 
 def _write(cells: np.ndarray) -> str:
     return " ".join(str(cell) for cell in cells.tolist())
+
+
+def clashes(words: Sequence[str | None]) -> list[Mark]:
+    """Every pair of equal digits that shares a row, column or box, once and with all it shares.
+
+    >>> clashes(["1", "1", *[None] * 14])
+    [Mark(places=(0, 1), units=('row 1', 'box 1'), say="'1' twice in row 1 and box 1")]
+    """
+    shared: dict[tuple[int, int], list[str]] = {}
+    for name, unit in zip(_NAMES, _UNITS, strict=True):
+        for one, other in combinations(unit, 2):
+            if words[one] == words[other] and words[one] in _DIGITS:
+                shared.setdefault((one, other), []).append(name)
+    return [
+        Mark(pair, tuple(units), f"'{words[pair[0]]}' twice in {' and '.join(units)}") for pair, units in shared.items()
+    ]
+
+
+def _misfits(puzzle: Sequence[int], words: Sequence[str | None]) -> Iterator[Mark]:
+    """What is wrong wherever else it stands: no digit, not the given one, or words after the last cell."""
+    for cell, (given, word) in enumerate(zip(puzzle, words[:_CELLS], strict=True)):
+        place = f"'{word}' in row {cell // _SIDE + 1}, column {cell % _SIDE + 1}"
+        if word is not None and word not in _DIGITS:
+            yield Mark((cell,), (), f"{place} is no digit from 1 to {_SIDE}")
+        elif word is not None and given and word != str(given):
+            yield Mark((cell,), (), f"{place}, where {given} is given")
+    after = list(takewhile(lambda word: word != END, words[_CELLS:]))
+    if written := tuple(_CELLS + k for k, word in enumerate(after) if word is not None):
+        yield Mark(written, (), f"{_counted(len(written), 'word')} after the last cell")
+
+
+def _counted(count: int, thing: str, plural: str = "s") -> str:
+    return f"{count or 'no'} {thing}{plural if count > 1 else ''}"
+
+
+def _look(puzzle: Sequence[int], words: Sequence[str | None], ended: bool) -> tuple[list[Mark], str]:
+    marks, misfits = clashes(words), list(_misfits(puzzle, words))
+    wrong = f", {_counted(len(misfits), 'other fault')}" if misfits else ""
+    counts = _counted(len(marks), "clash", "es") + wrong
+    if not ended:
+        return marks + misfits, f"{counts} so far, {list(words[:_CELLS]).count(None)} open"
+    givens = np.count_nonzero(puzzle)
+    kept = "" if marks or misfits or not givens else f", {'the given' if givens == 1 else f'all {givens} givens'} kept"
+    return marks + misfits, counts + kept
 
 
 class _Sudoku(ABC):
@@ -106,7 +155,7 @@ class _Sudoku(ABC):
     def score(self, item: Item, text: str) -> Score:
         words = continuation(item, text)
         puzzle: tuple[int, ...] = item.facts["puzzle"]
-        if len(words) != _CELLS or any(word not in ("1", "2", "3", "4") for word in words):
+        if len(words) != _CELLS or any(word not in _DIGITS for word in words):
             return Score(False, {"blank cells": 0.0})
         grid = tuple(int(word) for word in words)
         right = is_valid(grid) and all(given in (0, cell) for given, cell in zip(puzzle, grid, strict=True))
@@ -119,6 +168,10 @@ class _Sudoku(ABC):
         if len(possible) == 0 or not blank.any():
             return float(len(possible) > 0)
         return float((possible == np.array(grid)[blank]).mean(axis=1).max())
+
+    def board(self, item: Item) -> Board:
+        puzzle: tuple[int, ...] = item.facts["puzzle"]
+        return Board(_SIDE, 2, tuple(str(given) if given else None for given in puzzle), partial(_look, puzzle))
 
     def vocabulary(self) -> set[str]:
         return {"Sudoku", ":", "Solution", *"01234"}
