@@ -115,3 +115,13 @@ def long_trace() -> dard.Trace:
         for table in moment.get("paths", {}).values():
             table["ids"] = [scattered(t) for t in table["ids"]]
     return dard.Trace.from_bytes(json.dumps(body).encode())
+
+
+def written(prompt: str, answer: str) -> dard.Trace:
+    """A decode in two passes that writes this answer, whatever it is."""
+    words, start = answer.split(), len(prompt.split())
+    model = scripted(
+        sorted({*prompt.split(), *words} - {"[EOS]"}),
+        lambda position, _: {words[position - start]: 0.9 - 0.01 * (position - start)} if position >= start else {},
+    )
+    return dard.decode(model, prompt, "standard", gen_length=len(words), steps=2)

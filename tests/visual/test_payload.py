@@ -20,9 +20,10 @@ from dard.reach import contaminated
 from dard.trace import Start, Step, Top, Trace
 from dard.words import Words, summary
 from tests.helpers import ALL_DECODERS
-from tests.tiny import long_trace, random_model
+from tests.tiny import long_trace, random_model, written
 from visual import payload as module
 from visual.payload import analysis, header, life, pack, payload, sentence, short, shown, step_payload
+from visual.service import GALLERY
 
 
 @cache
@@ -380,3 +381,61 @@ def test_a_trace_with_odd_settings_is_still_shown(decoder: str, settings: dict[s
     sent = payload(Trace.from_bytes(json.dumps(body).encode()))
     assert len(sent["steps"]) == 5 and sent["block"] == 12
     assert all(0 <= threshold["at"] <= 1 for threshold in sent["about"]["thresholds"])
+
+
+# Answers that stand in rows.
+
+PUZZLE = "Sudoku : 2 0 0 0 0 1 0 0 0 0 0 0 0 0 0 2 Solution :"
+SOLVED = "2 3 4 1 4 1 2 3 1 2 3 4 3 4 1 2"
+
+
+def test_every_recorded_sudoku_has_a_board_and_nothing_else_has() -> None:
+    boards = 0
+    for path in sorted(GALLERY.glob("*.trace.json.gz")):
+        trace = Trace.load(path)
+        body = received(payload(trace))
+        moments = [body["start"], *body["steps"]]
+        sudoku = trace.prompt.startswith("Sudoku")
+        assert [("board" in moment) for moment in moments] == [sudoku] * len(moments) and ("board" in body) == sudoku
+        if not sudoku:
+            continue
+        boards += 1
+        assert body["board"]["width"] == 4 and body["board"]["box"] == 2
+        assert [given or "0" for given in body["board"]["given"]] == trace.prompt.split()[2:18]
+        for moment in moments:
+            words = [None if token == trace.mask_id else trace.word(token) for token in moment["tokens"]]
+            told = moment["board"]
+            pairs = [mark["places"] for mark in told["marks"] if mark["units"]]
+            assert all(words[a] == words[b] is not None for a, b in pairs)
+            assert told["say"].startswith(f"{len(pairs) or 'no'} clash")
+            assert len(told["lines"]) == min(len(told["marks"]), 2)
+        assert moments[-1]["right"] == (not moments[-1]["board"]["marks"])
+    assert boards == 3
+
+
+def test_what_follows_the_cells_belongs_to_the_run_and_not_to_the_board() -> None:
+    body = payload(written(PUZZLE, f"{SOLVED} [EOS] [EOS] 1"))
+    assert len(body["board"]["given"]) == 16 and body["length"] == 19
+    assert body["steps"][-1]["right"] and body["steps"][-1]["board"]["marks"] == []
+    body = payload(written(PUZZLE, f"{SOLVED} 1 [EOS] fish"))
+    assert not body["steps"][-1]["right"]
+    assert body["steps"][-1]["board"]["lines"] == ["1 word after the last cell"]
+
+
+def test_many_faults_are_summed_up_and_words_in_them_bounded() -> None:
+    trace = written(PUZZLE, "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 fish")
+    trace = replace(trace, token_text={**trace.token_text, trace.tokens[-1]: "\u202e<b>" + "x" * 900})
+    told = payload(trace)["steps"][-1]["board"]
+    assert len(told["lines"]) == 2 and told["lines"][0] == "'1' twice in row 1 and box 1"
+    assert told["lines"][1] == f"and {len(told['marks']) - 1} more: row 1, box 2, row 2 …"
+    sentences = [mark["say"] for mark in told["marks"]]
+    assert any("⟨202E⟩<b>xx" in text for text in sentences) and max(map(len, sentences)) < 120
+
+
+def test_a_line_stays_a_line_where_cells_are_not_tokens() -> None:
+    trace = written(PUZZLE, SOLVED)
+    assert "board" in header(trace)
+    nought = next(token for token, word in trace.token_text.items() if word == "0")
+    assert "board" not in header(replace(trace, token_text={**trace.token_text, nought: " 0"}))
+    short_run = written(PUZZLE, SOLVED[:-2])
+    assert "board" not in header(short_run) and "board" not in payload(short_run)["steps"][-1]
