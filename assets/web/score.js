@@ -266,7 +266,7 @@ export class Score {
       g.textAlign = 'left';
       g.font = `${i === selected ? '600 ' : ''}${row < 14 || narrow ? 11 : 12}px ${theme.mono}`;
       g.fillStyle = lane.fixed[i] ? theme.ink2 : decided ? theme.ink : theme.ink3;
-      const text = decided ? lane.word(frame.tokens[i]) : ghost >= 0 ? lane.word(ghost) : '· · ·';
+      const text = decided ? lane.word(frame.tokens[i]) : ghost >= 0 ? lane.word(ghost) : lane.board ? '·' : '· · ·';
       g.save();
       g.beginPath();
       g.rect(20, y, label - 22, row);
