@@ -151,6 +151,7 @@ def test_a_word_that_is_no_digit_and_words_after_the_cells(replay: Visiting) -> 
     page = replay(written(PUZZLE, "2 3 4 1 4 fish 2 3 1 2 3 4 3 4 1 2 [EOS] [EOS]"), "#step=2").page
     expect(page.locator(".dv-stand")).to_have_text("wrongno clash, 1 other fault")
     expect(page.locator(".dv-clashes li")).to_have_text(["fish in row 2, column 2 is no digit from 1 to 4"])
+    assert page.locator(".dv-clashes").evaluate("list => list.scrollHeight <= list.clientHeight"), "all of it is read"
     assert page.locator(".dv-clash").count() == 1 and page.evaluate(FEET, 0) == []
     label = token(page, 5).get_attribute("aria-label")
     assert label is not None and label.endswith("given as 1, 'fish' in row 2, column 2 is no digit from 1 to 4")

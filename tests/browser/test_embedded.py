@@ -164,6 +164,22 @@ def test_every_gallery_case_fits_a_laptop_without_scrolling(server: str, visit: 
         assert why.evaluate("(box) => box.scrollHeight <= box.clientHeight"), f"{case['name']}: {why.inner_text()}"
 
 
+def test_a_sudoku_is_a_grid_on_watch_and_in_learn(server: str, visit: Visiting) -> None:
+    page = visit(server, ready=READY).page
+    page.get_by_role("button", name="Clashing", exact=True).click()
+    expect(page.locator(".dv-board:visible .dv-tok")).to_have_count(16)
+    page.keyboard.press("End")
+    expect(page.locator(".dv-answer:visible")).to_have_text("right")
+    page.get_by_role("button", name="Los Diego", exact=True).click()
+    expect(page.locator(".dv-board:visible")).to_have_count(0)
+    expect(page.locator(".dv-toks:visible [data-position]")).to_have_count(12)
+    lesson = visit(f"{server}?lesson=3", ready=".dv-board:visible").page
+    assert lesson.locator(".dv-board:visible .dv-tok").evaluate_all("all => all.map((c) => c.offsetWidth)") == [20] * 32
+    lesson.get_by_role("button", name="Run to end", exact=True).locator("visible=true").click()
+    expect(lesson.locator(".dv-stand:visible").first).to_have_text(re.compile("^[1-9] clash"))
+    expect(lesson.locator(".dv-stand:visible").last).to_have_text(re.compile("^no clash, all . givens kept$"))
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_pressed_case_is_in_view(server: str, visit: Visiting, width: int) -> None:
     page = visit(server, ready=READY, viewport={"width": width, "height": 800}).page

@@ -432,6 +432,13 @@ def test_many_faults_are_summed_up_and_words_in_them_bounded() -> None:
     assert any("⟨202E⟩<b>xx" in text for text in sentences) and max(map(len, sentences)) < 120
 
 
+def test_what_a_sudoku_is_stays_in_its_task() -> None:
+    sources = [GALLERY.parent.parent / "visual" / "payload.py", *sorted((GALLERY.parent / "web").iterdir())]
+    assert len(sources) > 30
+    named = [path.name for path in sources if "sudoku" in path.read_text(encoding="utf-8").lower()]
+    assert named == ["watch.js"], "which has a link to one"
+
+
 def test_a_line_stays_a_line_where_cells_are_not_tokens() -> None:
     trace = written(PUZZLE, SOLVED)
     assert "board" in header(trace)
