@@ -41,16 +41,16 @@ export class Grid {
       const marks = h('span', { class: 'dv-mk' });
       const scar = document.createTextNode('');
       const cell = i < given.length;
-      const kindOf = cell || !given.length ? size : 'compact';
+      const look = cell || !given.length ? size : 'compact';
       const button = h('button', { type: 'button', 'data-position': i, 'data-state': 'M', 'aria-pressed': 'false', tabindex: -1 },
         h('bdi', { class: 'dv-t' }, text),
-        kindOf === 'compact' ? marks : h('span', { class: 'dv-b' },
+        look === 'compact' ? marks : h('span', { class: 'dv-b' },
           h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }), h('span', { class: 'dv-n' }, number), marks),
         h('span', { class: 'dv-scar' }, scar), cell && given[i] != null && h('i', { class: 'dv-given' }));
       // `drawn` remembers what is on the page, so that a step touches only what it changes and never makes nodes it has made before.
       const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && !given.length && i % lane.head.block === 0 ? ' dv-newblock' : ''}`;
       const drawn = { token: null, state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: 0 };
-      this.chips.push({ button, kind, size: kindOf, cell, text, number, marks, scar, events: {}, width: 0, drawn });
+      this.chips.push({ button, kind, size: look, cell, text, number, marks, scar, events: {}, width: 0, drawn });
       button.className = kind;
       if (!cell) line.append(button);
     }
@@ -163,7 +163,7 @@ export class Grid {
         }
         drawn.classes = classes;
       }
-      if (told || (this.board && this.frame.look !== this.looked)) this.unnamed.add(i);
+      if (told || (this.board && frame.look !== this.looked)) this.unnamed.add(i);
       if (state && token === end) tail = true;
     }
     this.board?.draw(frame.look);

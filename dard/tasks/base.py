@@ -102,7 +102,9 @@ class Task(Protocol):
 class Laid(Protocol):
     """What a task has beyond the others whose answers are no line of text but stand in rows."""
 
-    def board(self, item: Item) -> Board: ...
+    def board(self, item: Item) -> Board:
+        """How the answer to an item is laid out."""
+        ...
 
 
 def held_out(text: str, one_in: int = 10) -> bool:
