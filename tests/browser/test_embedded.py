@@ -168,6 +168,7 @@ def test_a_sudoku_is_a_grid_on_watch_and_in_learn(server: str, visit: Visiting) 
     page = visit(server, ready=READY).page
     page.get_by_role("button", name="Clashing", exact=True).click()
     expect(page.locator(".dv-board:visible .dv-tok")).to_have_count(16)
+    expect(page.locator(".dv-answer:visible")).to_have_text("step 2 of 3")
     page.keyboard.press("End")
     expect(page.locator(".dv-answer:visible")).to_have_text("right")
     page.get_by_role("button", name="Los Diego", exact=True).click()
