@@ -7,13 +7,10 @@ because the answers of a random one turn at the slightest change.
 
 from __future__ import annotations
 
-import gc
 import statistics
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -30,6 +27,7 @@ from dard.session import COMPARED, Session, comparison, decode
 from dard.settings import Settings
 from dard.state import DecodeState, InputError, initial_state
 from dard.tasks import TASKS
+from dard.timing import Times, alternate, peak_during, ratio
 
 BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6}
 
@@ -94,46 +92,6 @@ def plain_step(model: BackboneModel, question: Question) -> torch.Tensor:
         ).logits
         p = torch.softmax(logits.double(), dim=-1)
         return p.max(dim=-1).values
-
-
-Times = dict[str, list[float]]
-
-
-def alternate(repeats: int, calls: dict[str, Callable[[], Any]], tick: Callable[[], None]) -> Times:
-    """Seconds of each call, taken in turns after one warm-up; every second round goes the other way round."""
-    times: Times = {name: [] for name in calls}
-    for number in range(repeats + 1):
-        for name in list(calls) if number % 2 else reversed(calls):
-            began = time.perf_counter()
-            calls[name]()
-            if number:
-                times[name].append(time.perf_counter() - began)
-            tick()
-    return times
-
-
-def ratio(times: Times, of: str, to: str) -> float:
-    """The median of the rounds' own ratios: what a busy moment did to one round is not carried to another."""
-    return statistics.median(a / b for a, b in zip(times[of], times[to], strict=True))
-
-
-def peak_extra_bytes(call: Callable[[], Any]) -> int | None:
-    """How far the resident memory of this process rises above its present level during a call (Linux only)."""
-    status, reset = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-    if not reset.exists():
-        return None
-    gc.collect()
-
-    def kilobytes(field: str) -> int:
-        return int(next(line for line in status.read_text().splitlines() if line.startswith(field)).split()[1])
-
-    try:
-        reset.write_text("5")  # forget the highest level so far
-    except OSError:
-        return None
-    before = kilobytes("VmRSS")
-    call()
-    return (kilobytes("VmHWM") - before) * 1024
 
 
 def prefix_seconds(
@@ -228,7 +186,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     runs = alternate(2 * repeats, {"recorded": three_steps(states), "unrecorded": three_steps(unwatched)}, tick)
     lanes, passes = compare_seconds(repeats, tick)
     needed = len(question.rows) * vocab * 4
-    peak = peak_extra_bytes(lambda: one_step(decoder, model, settings, state))
+    memory = peak_during(lambda: one_step(decoder, model, settings, state))
     prefix = {each: prefix_seconds(model, values, each, repeats, tick) for each in (prompt, long_prompt)}
     changed, total = prefix_changes(sums, tick)
 
@@ -246,7 +204,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
 
     a, b = ratio(one, "step", "bare"), ratio(one, "step", "plain")
     c = ratio(runs, "recorded", "unrecorded") - 1
-    d = None if peak is None else peak / needed
+    d = None if memory is None else (memory[1] - memory[0]) / needed
     e = ratio(lanes, "together", "alone")
     f, g = (ratio(times, "block", "off") for times in prefix.values())
     return {

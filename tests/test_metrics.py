@@ -8,8 +8,7 @@ import pytest
 
 import dard
 from dard import __main__ as command_line
-from dard.experiments.base import Job
-from dard.experiments.decoding import decode_and_score
+from dard.experiments.sweep import Job, decode_and_score
 from dard.experiments.variants import Scope, Variant
 from dard.metrics import measure
 from dard.tasks import Item

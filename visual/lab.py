@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
-from dard.experiments.results import stem_of
-from dard.experiments.variants import ONE_BY_ONE, Run
+from dard.experiments.results import Run
+from dard.experiments.variants import ONE_BY_ONE
 from dard.folders import assets
 from dard.state import InputError
 from dard.tasks import TASKS
@@ -138,7 +138,7 @@ class Lab:
     def file(self, data: dict[str, Any]) -> tuple[str, str, bytes]:
         """Name, media type and content of what there is to download: the rows, or the tables."""
         results = self._find(word(data, "lab"))
-        stem = stem_of(results.header)
+        stem = results.stem
         if word(data, "kind") == "tables":
             return f"{stem}.md", "text/markdown", markdown(results).encode()
         return f"{stem}.jsonl", "application/jsonl", results.jsonl().encode()

@@ -6,13 +6,14 @@ for progress in run(plan, out="results"):
     print(progress.done, "of", progress.total)
 plan.experiment.tables(plan.results), plan.experiment.figure(plan.results)
 plan.results.runs("DARD τ_c=0.6 τ_u=0.8")  # the decodes behind a point
+
+A sweep of one's own: see `dard.experiments.sweep.sweep`.
 """
 
 from dard.experiments.catalogue import EXPERIMENTS, find_task, get_experiment
-from dard.experiments.plan import Plan, make_plan
+from dard.experiments.plan import Plan, Progress, make_plan, run
 from dard.experiments.report import markdown, write_report
 from dard.experiments.results import Results, load
-from dard.experiments.runner import Progress, run
 
 __all__ = [
     "EXPERIMENTS",

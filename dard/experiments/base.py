@@ -1,4 +1,4 @@
-"""What every experiment is: a grid of variants, a measurement of samples, a table and a figure.
+"""What every experiment is: a grid of variants, what is told of each decode, and the columns of a table.
 
 Promises: `measure` gives one row per sample and depends on nothing but its arguments; `tables` and `figure` read
 results and nothing else, so they work on a file from another machine, and on results that are still coming in.
@@ -9,30 +9,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from dard.experiments.results import Results, Row
-from dard.experiments.tables import Table
-from dard.experiments.variants import Scope, ScoredTask, Variant
-from dard.models.base import Model
-
-Figure = dict[str, Any]  # Plotly's JSON: {"data": […], "layout": {…}}
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a measurement works with."""
-
-    model: Model
-    task: ScoredTask
-    scope: Scope
+from dard.experiments.figures import Figure
+from dard.experiments.points import points
+from dard.experiments.results import Results
+from dard.experiments.sweep import Job, Row, decode_and_score
+from dard.experiments.tables import Columns, Table
+from dard.experiments.variants import Scope, Variant
+from dard.session import Session
 
 
 class Experiment(ABC):
     """One table or figure of the paper. `batch` limits how many samples are measured together; None: as asked.
 
-    The default task is a small world in which what the experiment looks at happens often.
+    The default task is a small world in which what the experiment looks at happens often. Captions are filled in from
+    the header of the results. With `record` a decode keeps its masks and predictions for `also`.
     """
 
     name: ClassVar[str]
@@ -42,20 +34,27 @@ class Experiment(ABC):
     default_task: ClassVar[str] = "arithmetic"
     default_samples: ClassVar[int] = 100
     batch: ClassVar[int | None] = None
+    record: ClassVar[bool] = False
+    beside: ClassVar[Variant | None] = None  # what the other variants are compared with
+    columns: ClassVar[Columns]
+    caption: ClassVar[str]
 
     @abstractmethod
     def grid(self, scope: Scope) -> list[Variant]:
         """The variants to run on these items."""
 
+    def also(self, session: Session) -> Row:
+        """What a row tells of a finished decode beyond its score and its cost."""
+        return {}
+
     def measure(self, job: Job, variant: Variant, samples: Sequence[int]) -> list[Row]:
         """One row per sample, without the names of the variant and the sample."""
-        from dard.experiments.decoding import decode_and_score
+        return decode_and_score(job, variant, samples, self.record, self.also)
 
-        return decode_and_score(job, variant, samples)
-
-    @abstractmethod
     def tables(self, results: Results) -> list[Table]:
         """The tables of what is known so far."""
+        caption = self.caption.format_map(results.header)
+        return [Table.of(points(results, self.beside), self.columns, caption)]
 
     @abstractmethod
     def figure(self, results: Results) -> Figure:

@@ -4,36 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dard.experiments.ablations import MaskAblation, MixingAblation
 from dard.experiments.base import Experiment
 from dard.experiments.contamination import Contamination
 from dard.experiments.cost import Cost
 from dard.experiments.endings import Endings
 from dard.experiments.lengths import Lengths
-from dard.experiments.mask_ablation import MaskAblation
-from dard.experiments.mixing_ablation import MixingAblation
 from dard.experiments.ordering import Ordering
 from dard.experiments.pareto import Pareto
+from dard.experiments.sweep import ScoredTask
 from dard.experiments.thresholds import Thresholds
-from dard.experiments.variants import ScoredTask
 from dard.experiments.weight_statistics import WeightStatistics
 from dard.state import InputError
 from dard.tasks import TASKS
 from dard.tasks.benchmarks import BENCHMARKS, open_benchmark
 
-_ALL: tuple[Experiment, ...] = (
-    Pareto(),
-    MaskAblation(),
-    MixingAblation(),
-    WeightStatistics(),
-    Ordering(),
-    Thresholds(),
-    Lengths(),
-    Cost(),
-    Contamination(),
-    Endings(),
-)
+_ALL: tuple[type[Experiment], ...] = (
+    Pareto, MaskAblation, MixingAblation, WeightStatistics, Ordering, Thresholds, Lengths, Cost, Contamination, Endings,
+)  # fmt: skip
 
-EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment for experiment in _ALL}
+EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment() for experiment in _ALL}
 
 
 def get_experiment(name: str) -> Experiment:

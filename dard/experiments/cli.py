@@ -7,6 +7,7 @@ Does not know: how anything is measured or drawn. Heavy imports happen when the 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -20,8 +21,8 @@ from rich.table import Table as Grid
 from dard.state import InputError
 
 if TYPE_CHECKING:
-    from dard.experiments.plan import Plan
-    from dard.experiments.spread import Process
+    from dard.experiments import Plan, Results
+    from dard.experiments.sweep import Process
 
 INTERRUPTED = 130
 
@@ -47,14 +48,9 @@ def add_experiment_arguments(
     parser.add_argument("--data", metavar="PATH", help="a benchmark's file or folder, in place of the hub")
     parser.add_argument("--run-code", action="store_true", help="allow mbpp to run what the model writes")
     add_model(parser)
-
-    def command(args: argparse.Namespace) -> int:
-        if args.list:
-            show_list()
-            return 0
-        return experiment_command(args, open_model, progress_bar)
-
-    parser.set_defaults(func=command)
+    parser.set_defaults(
+        func=lambda args: show_list() if args.list else experiment_command(args, open_model, progress_bar)
+    )
 
 
 def show_list() -> None:
@@ -62,56 +58,50 @@ def show_list() -> None:
     from dard.tasks import TASKS
     from dard.tasks.benchmarks import BENCHMARKS
 
+    lines = [[e.name, e.shows, e.paper, e.default_task] for e in EXPERIMENTS.values()]
+    show_grid(["name", "shows", "in the paper", "default task"], lines)
     console = Console(highlight=False)
-    grid = Grid()
-    for heading in ("name", "shows", "in the paper", "default task"):
-        grid.add_column(heading, overflow="fold")
-    for experiment in EXPERIMENTS.values():
-        grid.add_row(experiment.name, experiment.shows, experiment.paper, experiment.default_task)
-    console.print(grid)
     console.print(f"tasks of the embedded model: {', '.join(TASKS)}")
     console.print(f"benchmarks for real models: {', '.join(BENCHMARKS)}")
+
+
+def show_grid(columns: Any, rows: Any, **options: Any) -> None:
+    grid = Grid(**options)
+    for number, column in enumerate(columns):
+        grid.add_column(column, overflow="fold", no_wrap=number == 0)
+    for row in rows:
+        grid.add_row(*row)
+    Console(highlight=False).print(grid)
 
 
 def experiment_command(
     args: argparse.Namespace, open_model: Callable[[argparse.Namespace], Any], progress_bar: Callable[[], Bar]
 ) -> int:
-    from dard.experiments.catalogue import find_task, get_experiment
-    from dard.experiments.plan import make_plan
-    from dard.experiments.results import load, stem_of
-    from dard.experiments.spread import this_process
+    from dard.experiments import find_task, get_experiment, load, make_plan
+    from dard.experiments.plan import LIMITS, check_numbers
+    from dard.experiments.sweep import Process
 
     if args.name is None:
         raise InputError("experiment needs a name; --list shows them")
-    experiment = get_experiment(args.name)
-    process = this_process()
-    if args.samples is not None and args.samples < 1:
-        raise InputError(f"--samples = {args.samples} is not allowed; it must be a whole number from 1")
-    check_folder(Path(args.out))
+    experiment, process = get_experiment(args.name), Process.this()
+    # What can be refused is refused before a model is loaded.
+    check_numbers(**{name: getattr(args, name) for name in LIMITS})
+    check_folder(args.out)
     task = find_task(args.task or experiment.default_task, data=args.data, run_code=args.run_code)
-    samples = experiment.default_samples if args.samples is None else args.samples
-    command = command_line(args, task.name, samples)
+    args.task, args.samples = task.name, args.samples or experiment.default_samples
+    command = command_line(args)
     place_on_gpu(args, process)
-    plan = make_plan(
-        args.name,
-        open_model(args),
-        task,
-        samples,
-        args.seed,
-        gen_length=args.gen_length,
-        block_length=args.block_length,
-        batch=args.batch,
-        command=command,
-    )
+    numbers = {name: getattr(args, name) for name in LIMITS}
+    plan = make_plan(args.name, open_model(args), task, command=command, **numbers)
     code = follow(plan, args.out, process, progress_bar)
     if code == 0:
-        finish(load(args.out, stem_of(plan.results.header)), args.out)
+        finish(load(args.out, plan.results.stem), args.out)
     return code
 
 
 def follow(plan: Plan, out: str, process: Process, progress_bar: Callable[[], Bar]) -> int:
     """Run a plan with a bar. Ctrl-C stops it; what is done stays."""
-    from dard.experiments.runner import run
+    from dard.experiments import run
 
     results = plan.results
     share = f" ({process.index + 1} of {process.count})" if process.count > 1 else ""
@@ -129,38 +119,28 @@ def follow(plan: Plan, out: str, process: Process, progress_bar: Callable[[], Ba
     return 0
 
 
-def finish(results: Any, out: str) -> None:
+def finish(results: Results, out: str) -> None:
     """Write the report and show its tables, once the last process has done its part."""
-    from dard.experiments.catalogue import get_experiment
-    from dard.experiments.report import write_report
+    from dard.experiments import get_experiment, write_report
 
     if not results.complete:
-        say(f"{len(results.rows)} of {results.total} rows are done; other processes are still at work")
-        return
+        return say(f"{len(results.rows)} of {results.total} rows are done; other processes are still at work")
     try:
         paths = write_report(results, out)
     except OSError as error:
         raise InputError(f"the report cannot be written to {out!r}: {error.strerror}") from None
-    console = Console(highlight=False)
     for table in get_experiment(results.header["experiment"]).tables(results):
-        grid = Grid(caption=table.caption, caption_justify="left")
-        for number, column in enumerate(table.columns):
-            grid.add_column(column, overflow="fold", no_wrap=number == 0)
-        for row in table.rows:
-            grid.add_row(*row)
-        console.print(grid)
-    console.print(f"written: {', '.join(str(path) for path in paths)}", soft_wrap=True)
+        show_grid(table.columns, table.rows, caption=table.caption, caption_justify="left")
+    Console(highlight=False).print(f"written: {', '.join(str(path) for path in paths)}", soft_wrap=True)
 
 
-def check_folder(folder: Path) -> None:
-    """Find out that nothing can be written before a model is loaded, not after."""
+def check_folder(folder: str) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".writable"
-        probe.touch()
-        probe.unlink(missing_ok=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(0, "no permission")
     except OSError as error:
-        raise InputError(f"--out {str(folder)!r} cannot be written: {error.strerror}") from None
+        raise InputError(f"--out {folder!r} cannot be written: {error.strerror}") from None
 
 
 def place_on_gpu(args: argparse.Namespace, process: Process) -> None:
@@ -171,15 +151,15 @@ def place_on_gpu(args: argparse.Namespace, process: Process) -> None:
         args.device = f"cuda:{process.local}"
 
 
-def command_line(args: argparse.Namespace, task: str, samples: int) -> str:
+def command_line(args: argparse.Namespace) -> str:
     """The command with its choices spelled out, so that it means the same when defaults change."""
-    words = ["python", "-m", "dard", "experiment", args.name, "--model", args.model, "--task", task]
-    words += ["--samples", str(samples), "--seed", str(args.seed), "--out", args.out]
-    for name in ("gen_length", "block_length", "batch", "data", "device", "dtype"):
+    words = ["python", "-m", "dard", "experiment", args.name]
+    for name in ("model", "task", "samples", "seed", "out", "gen_length", "block_length", "batch", "data", "device",
+                 "dtype", "device_map", "quantise", "image"):  # fmt: skip
         if getattr(args, name) is not None:
             words += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
     words += [word for file in args.load or () for word in ("--load", file)]
-    return shlex.join(words + ["--run-code"] * args.run_code)
+    return shlex.join(words + ["--plain"] * args.plain + ["--run-code"] * args.run_code)
 
 
 def say(sentence: str) -> None:

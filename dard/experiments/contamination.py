@@ -9,28 +9,27 @@ that cannot reach it must change nothing, which is a test of the mask.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
 from dard.attention import contaminated
 from dard.decoders.dard import Dard
-from dard.experiments.base import Experiment, Figure, Job
-from dard.experiments.decoding import open_sessions
-from dard.experiments.figures import figure
-from dard.experiments.results import Results, Row
-from dard.experiments.tables import Table, percent
+from dard.experiments.base import Experiment
+from dard.experiments.figures import Figure, bars, figure
+from dard.experiments.points import Point, points
+from dard.experiments.results import Results
+from dard.experiments.sweep import Row
+from dard.experiments.tables import Table, columns, percent
 from dard.experiments.variants import Scope, Variant
 from dard.models.base import Model, Question
 from dard.session import Session
-from dard.state import CANDIDATE, DecodeState
-from dard.trace import Step
+from dard.state import CANDIDATE
 
 SEEN, OWN, DEEP, OUT_OF_REACH = "seen directly", "its own token", "hidden, reached", "hidden, out of reach"
-KINDS = (SEEN, DEEP, OWN, OUT_OF_REACH)
 COLOURS = {SEEN: "#009E73", DEEP: "#D55E00", OWN: "#CC79A7", OUT_OF_REACH: "#666666"}
 LEVELS = (0.001, 0.01, 0.05, 0.1, 0.25)  # changes of confidence that are counted
 
@@ -42,7 +41,6 @@ class Change:
     kind: str
     position: int
     candidate: int
-    layers: int  # the depth at which the candidate arrives; 0: never
     amount: float
     verdict: bool  # whether the position would have gone to another state
 
@@ -53,6 +51,11 @@ class Contamination(Experiment):
     paper = "not in it: there the mask is taken to hold through all layers"
     default_task = "sudoku-open"
     shows = "how often a hidden candidate can reach a verification, and how much that really changes it"
+    record = True
+    caption = (
+        "{task_title}, {model} ({samples} samples): verifications of candidate and unmasked tokens, and those that at "
+        "least one hidden candidate can reach through depth."
+    )
 
     def grid(self, scope: Scope) -> list[Variant]:
         return [
@@ -60,86 +63,75 @@ class Contamination(Experiment):
             Variant("DARD, outside sees all tokens", "dard", {"outside": "all"}),
         ]
 
-    def measure(self, job: Job, variant: Variant, samples: Sequence[int]) -> list[Row]:
-        return [swap_all(job.model, session) for session in open_sessions(job, variant, samples, record=True)]
+    def also(self, session: Session) -> Row:
+        return swap_all(session)
 
     def tables(self, results: Results) -> list[Table]:
-        often = Table(
-            f"{results.header['task_title']}, {results.header['model']} ({results.samples} samples): verifications of "
-            "candidate and unmasked tokens, and those that at least one hidden candidate can reach through depth.",
-            ["Variant", "Verifications", "Reachable", "Share (%)"],
-            [reachable_row(variant.name, results.of(variant)) for variant in results.started()],
-        )
-        rows = []
-        for variant in results.started():
-            for kind in KINDS:
-                found = pooled(results.of(variant), kind)
-                if found["pairs"]:
-                    rows.append([variant.name, kind, *change_cells(found)])
-        much = Table(
-            "Change of a verification's confidence when a candidate is swapped for its second choice, by how the "
-            "verification is related to the candidate. “Verdicts” are changes that move the token to another state.",
-            [
-                "Variant",
-                "Candidate is",
-                "Swaps",
-                "Mean",
-                "Largest",
-                *(f"> {level:g} (%)" for level in LEVELS),
-                "Verdicts (%)",
-            ],
-            rows,
-        )
-        return [often, much]
+        often = {
+            **columns("Variant"),
+            "Verifications": lambda p: str(total(p, "verifications")),
+            "Reachable": lambda p: str(total(p, "reachable")),
+            "Share (%)": lambda p: share(total(p, "reachable"), total(p, "verifications")),
+        }
+        much = {
+            **columns("Variant"),
+            "Candidate is": lambda p: p.label,
+            "Swaps": lambda p: str(pooled(p)["pairs"]),
+            "Mean": lambda p: f"{pooled(p)['sum'] / pooled(p)['pairs']:.4f}",
+            "Largest": lambda p: f"{pooled(p)['largest']:.4f}",
+            **{f"> {level:g} (%)": over(n) for n, level in enumerate(LEVELS)},
+            "Verdicts (%)": lambda p: share(pooled(p)["verdicts"], pooled(p)["pairs"]),
+        }
+        found = points(results)
+        kinds = [Point(p.variant, p.rows, label=kind) for p in found for kind in COLOURS]
+        return [
+            Table.of(found, often, self.caption.format_map(results.header)),
+            Table.of(
+                [p for p in kinds if pooled(p)["pairs"]],
+                much,
+                "Change of a verification's confidence when a candidate is swapped for its second choice, by how the "
+                "verification is related to the candidate. “Verdicts” are changes that move the token to another "
+                "state.",
+            ),
+        ]
 
     def figure(self, results: Results) -> Figure:
-        traces = []
-        for kind in KINDS:
-            bars: list[float | None] = []
-            for variant in results.started():
-                found = pooled(results.of(variant), kind)
-                bars.append(100 * found["over"][1] / found["pairs"] if found["pairs"] else None)
-            traces.append(
-                {
-                    "type": "bar",
-                    "name": kind,
-                    "x": [variant.name for variant in results.started()],
-                    "y": bars,
-                    "customdata": [variant.name for variant in results.started()],
-                    "marker": {"color": COLOURS[kind]},
-                    "texttemplate": "%{y:.1f}",
-                    "hovertemplate": f"{kind}: %{{y:.2f}} %<extra></extra>",
-                }
+        def changed(p: Point) -> float | None:
+            return 100 * pooled(p)["over"][1] / pooled(p)["pairs"] if pooled(p)["pairs"] else None
+
+        traces = [
+            bars(
+                [Point(p.variant, p.rows, label=kind) for p in points(results)],
+                changed,
+                f"{kind}: %{{y:.2f}} %<extra></extra>",
+                name=kind,
+                marker={"color": colour},
+                texttemplate="%{y:.1f}",
             )
-        title = f"Swaps that change a verification by more than {LEVELS[1]:g}: {results.header['task_title']}"
-        return figure(traces, title, "", "share of swaps (%)", barmode="group")
+            for kind, colour in COLOURS.items()
+        ]
+        title = f"Swaps that change a verification by more than {LEVELS[1]:g}: {{task_title}}"
+        return figure(results, traces, "", "share of swaps (%)", title, barmode="group")
 
 
-def reachable_row(name: str, rows: Sequence[Row]) -> list[str]:
-    verifications = sum(row["verifications"] for row in rows)
-    reachable = sum(row["reachable"] for row in rows)
-    return [name, str(verifications), str(reachable), percent(reachable / verifications) if verifications else "–"]
+def total(p: Point, name: str) -> int:
+    return sum(row[name] for row in p.rows)
 
 
-def change_cells(found: dict[str, Any]) -> list[str]:
-    pairs = found["pairs"]
-    return [
-        str(pairs),
-        f"{found['sum'] / pairs:.4f}",
-        f"{found['largest']:.4f}",
-        *(percent(count / pairs) for count in found["over"]),
-        percent(found["verdicts"] / pairs),
-    ]
+def share(part: int, whole: int) -> str:
+    return percent(part / whole) if whole else "–"
 
 
-def pooled(rows: Sequence[Row], kind: str) -> dict[str, Any]:
-    """The tallies of a kind over several samples."""
-    tallies = [row["kinds"][kind] for row in rows]
+def over(n: int) -> Callable[[Point], str]:
+    return lambda p: share(pooled(p)["over"][n], pooled(p)["pairs"])
+
+
+def pooled(p: Point) -> dict[str, Any]:
+    """The tallies of a point's kind over its samples."""
+    tallies = [row["kinds"][p.label] for row in p.rows]
     return {
-        "pairs": sum(tally["pairs"] for tally in tallies),
-        "sum": sum(tally["sum"] for tally in tallies),
+        **{name: sum(tally[name] for tally in tallies) for name in ("pairs", "sum", "verdicts")},
         "largest": max((tally["largest"] for tally in tallies), default=0.0),
-        "verdicts": sum(tally["verdicts"] for tally in tallies),
         "over": [sum(tally["over"][n] for tally in tallies) for n in range(len(LEVELS))],
     }
 
@@ -155,35 +147,30 @@ def tally(changes: Sequence[Change]) -> dict[str, Any]:
     }
 
 
-def swap_all(model: Model, session: Session) -> Row:
-    """Decode a sample, swapping every candidate at every step on the side."""
-    changes: list[Change] = []
-    verifications = reachable = 0
-    worst: tuple[float, int, Change] | None = None
-    while not session.finished:
-        state = session.state
-        step = session.step()
-        if step.mask is None:  # the commit phase has no verification
-            continue
-        verifications += len(state.free("CU"))
-        reachable += len({found.position for found in contaminated(step)})
-        found = swaps(model, session.decoder, session.settings, state, step)
-        changes += found
-        for change in found:
-            if change.kind == DEEP and (worst is None or change.amount > worst[0]):
-                worst = (change.amount, step.index, change)
+def swap_all(session: Session) -> Row:
+    """What swapping every candidate at every step of a recorded decode changes."""
+    verifying = [number for number, step in enumerate(session.steps) if step.mask is not None]  # not the commit phase
+    found = [(number, change) for number in verifying for change in swaps(session, number)]
+    deep = [(number, change) for number, change in found if change.kind == DEEP]
+    worst = max(deep, key=lambda each: each[1].amount, default=None)
     return {
-        "passes": len(session.steps),
-        "verifications": verifications,
-        "reachable": reachable,
-        "kinds": {kind: tally([change for change in changes if change.kind == kind]) for kind in KINDS},
+        "verifications": sum(len(session.at(number).state.free("CU")) for number in verifying),
+        "reachable": sum(len({one.position for one in contaminated(session.steps[number])}) for number in verifying),
+        "kinds": {kind: tally([change for _, change in found if change.kind == kind]) for kind in COLOURS},
         "worst": worst
-        and {"step": worst[1], "position": worst[2].position, "candidate": worst[2].candidate, "change": worst[0]},
+        and {
+            "step": session.steps[worst[0]].index,
+            "position": worst[1].position,
+            "candidate": worst[1].candidate,
+            "change": worst[1].amount,
+        },
     }
 
 
-def swaps(model: Model, decoder: Any, settings: Any, state: DecodeState, step: Step) -> list[Change]:
-    """The changes of all verifications of a step under every single swap."""
+def swaps(session: Session, number: int) -> list[Change]:
+    """The changes of all verifications of a step (they count from 0) under every single swap."""
+    model, decoder, settings = session.model, session.decoder, cast(Any, session.settings)
+    state, step = session.at(number).state, session.steps[number]
     assert isinstance(decoder, Dard) and step.mask is not None
     held = state.free("CU")
     candidates = [i for i in held if state.states[i] == CANDIDATE]
@@ -192,28 +179,26 @@ def swaps(model: Model, decoder: Any, settings: Any, state: DecodeState, step: S
     question = decoder.ask(model, settings, state)
     verifiers = replace(question, rows=question.rows[len(question.rows) - len(held) :])
     tokens = torch.tensor([state.tokens[i] for i in held])
-    before = probabilities(model, verifiers)
-    own = before.gather(1, tokens[:, None])[:, 0]
-    depth = {(found.position, found.candidate): found.layers for found in contaminated(step)}
+    reached = {(found.position, found.candidate) for found in contaminated(step)}
     start, end = step.block
     found = []
+    before = probabilities(model, verifiers)
+    own = before.gather(1, tokens[:, None])[:, 0]
     for j in candidates:
         second = before[held.index(j)].clone()
         second[state.tokens[j]] = -1
         ids = verifiers.ids.clone()
         ids[len(state.prompt) + j] = int(second.argmax())
         after = probabilities(model, replace(verifiers, ids=ids)).gather(1, tokens[:, None])[:, 0]
-        for row, i in enumerate(held):
-            layers = depth.get((i, j), 0)
+        for i, old, new in zip(held, own.tolist(), after.tolist(), strict=True):
             if step.mask[end - start + i - start, j - start]:
                 kind = SEEN
-            elif layers:
+            elif (i, j) in reached:
                 kind = OWN if i == j else DEEP
             else:
                 kind = OUT_OF_REACH
-            old, new = float(own[row]), float(after[row])
             verdict = decoder.state_of(settings, old) != decoder.state_of(settings, new)
-            found.append(Change(kind, i, j, layers, abs(new - old), verdict))
+            found.append(Change(kind, i, j, abs(new - old), verdict))
     return found
 
 

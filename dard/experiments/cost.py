@@ -7,26 +7,36 @@ torch has allocated there), weights included, as in the paper.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import median
-from typing import Any
-
-import torch
 
 from dard.decoders import plain_question
-from dard.experiments.base import Experiment, Figure, Job
-from dard.experiments.decoding import open_sessions
-from dard.experiments.figures import colour_of, figure
-from dard.experiments.results import Results, Row
-from dard.experiments.tables import Table
+from dard.experiments.base import Experiment
+from dard.experiments.figures import Figure, bars, colour_of, figure
+from dard.experiments.points import Point, points
+from dard.experiments.results import Results
+from dard.experiments.sweep import Job, Row
 from dard.experiments.variants import Scope, Variant, title_of
-from dard.models.base import Model, Question
 from dard.session import Session
+from dard.timing import peak_during, seconds
 
 METHODS = ("standard", "saber", "wino", "dard")
 MOST_STEPS = 8  # of a decode that are timed
+
+
+def ratio(p: Point) -> float:
+    """The median of the samples' own ratios."""
+    return p.median(lambda row: row["step_seconds"] / row["bare_seconds"])
+
+
+def memory(cell: Callable[[Row], float]) -> Callable[[Point], str]:
+    """The median of a value over the samples whose memory was measured."""
+
+    def text(p: Point) -> str:
+        found = [cell(row) for row in p.rows if row["memory"] and row["bare_memory"]]
+        return f"{median(found):.3f}" if found else "–"
+
+    return text
 
 
 class Cost(Experiment):
@@ -36,123 +46,60 @@ class Cost(Experiment):
     shows = "what the shadow block and the state update add to a forward pass"
     default_samples = 10
     batch = 1
+    columns = {
+        "Method": lambda p: title_of(p.variant.decoder),
+        "Block length": lambda p: str(p.variant.settings["block_length"] or "whole"),
+        "Step (ms)": lambda p: f"{1000 * p.median(lambda row: row['step_seconds']):.2f}",
+        "Bare (ms)": lambda p: f"{1000 * p.median(lambda row: row['bare_seconds']):.2f}",
+        "Step / bare": lambda p: f"{ratio(p):.2f}",
+        "Peak memory (GB)": memory(lambda row: row["memory"] / 1e9),
+        "Memory / bare": memory(lambda row: row["memory"] / row["bare_memory"]),
+    }
+    caption = (
+        "{task_title}, {model} on {machine[device]}, {machine[threads]} threads: medians over {samples} samples. "
+        "“Bare” is a forward pass without shadow block and state update. Only the ratios carry over to other machines."
+    )
 
     def grid(self, scope: Scope) -> list[Variant]:
-        blocks: list[int | None] = [None]
-        if scope.gen_length is not None:
-            blocks = [max(1, scope.gen_length // 2), scope.gen_length]
+        length = scope.gen_length
         return [
             Variant(f"{title_of(method)}, block {block or 'whole'}", method, {"block_length": block})
-            for block in blocks
+            for block in ([None] if length is None else [max(1, length // 2), length])
             for method in METHODS
         ]
 
     def measure(self, job: Job, variant: Variant, samples: Sequence[int]) -> list[Row]:
-        return [cost_of(job.model, session) for session in open_sessions(job, variant, samples)]
-
-    def tables(self, results: Results) -> list[Table]:
-        rows = []
-        for variant in results.started():
-            found = summary(results.of(variant))
-            rows.append(
-                [
-                    title_of(variant.decoder),
-                    str(variant.settings["block_length"] or "whole"),
-                    f"{1000 * found['step']:.2f}",
-                    f"{1000 * found['bare']:.2f}",
-                    f"{found['ratio']:.2f}",
-                    "–" if found["memory"] is None else f"{found['memory'] / 1e9:.3f}",
-                    "–" if found["memory_ratio"] is None else f"{found['memory_ratio']:.3f}",
-                ]
-            )
-        columns = [
-            "Method", "Block length", "Step (ms)", "Bare (ms)", "Step / bare", "Peak memory (GB)", "Memory / bare",
-        ]  # fmt: skip
-        where = results.header["machine"]
-        caption = (
-            f"{results.header['task_title']}, {results.header['model']} on {where['device']}, {where['threads']} "
-            f"threads: medians over {results.samples} samples. “Bare” is a forward pass without shadow block and state "
-            "update. Only the ratios carry over to other machines."
-        )
-        return [Table(caption, columns, rows, [variant.name for variant in results.started()])]
+        return [cost_of(session) for session in job.sessions(variant, samples)]
 
     def figure(self, results: Results) -> Figure:
-        started = results.started()
-        trace = {
-            "type": "bar",
-            "x": [variant.name for variant in started],
-            "y": [summary(results.of(variant))["ratio"] for variant in started],
-            "customdata": [variant.name for variant in started],
-            "marker": {"color": [colour_of(variant.decoder) for variant in started]},
-            "texttemplate": "×%{y:.2f}",
-            "hovertemplate": "%{x}: ×%{y:.2f}<extra></extra>",
-        }
-        title = (
-            f"A step as a multiple of a bare forward pass: {results.header['task_title']}, {results.header['model']}"
-        )
-        return figure([trace], title, "", "step / bare forward", showlegend=False)
+        found = points(results)
+        colours = {"color": [colour_of(p.variant.decoder) for p in found]}
+        trace = bars(found, ratio, "%{x}: ×%{y:.2f}<extra></extra>", marker=colours, texttemplate="×%{y:.2f}")
+        title = "A step as a multiple of a bare forward pass: {task_title}, {model}"
+        return figure(results, [trace], "", "step / bare forward", title, showlegend=False)
 
 
-def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """Medians over samples. The ratio is the median of the samples' own ratios."""
-    memory = [row for row in rows if row["memory"] and row["bare_memory"]]
-    return {
-        "step": median(row["step_seconds"] for row in rows),
-        "bare": median(row["bare_seconds"] for row in rows),
-        "ratio": median(row["step_seconds"] / row["bare_seconds"] for row in rows),
-        "memory": median(row["memory"] for row in memory) if memory else None,
-        "memory_ratio": median(row["memory"] / row["bare_memory"] for row in memory) if memory else None,
-    }
-
-
-def cost_of(model: Model, session: Session) -> Row:
+def cost_of(session: Session) -> Row:
     """Median seconds of a step and of a bare forward, taken in turns along a decode; then the memory of either."""
-    steps: list[float] = []
-    bare: list[float] = []
+    model = session.model
     start = session.at(0)
-    while not session.finished and len(steps) < MOST_STEPS:
-        question = plain_question(model, session.state, session.state.free())
-        bare.append(seconds(model, lambda q=question: forward(model, q)))  # type: ignore[misc]
-        steps.append(seconds(model, session.step))
-    question = plain_question(model, start.state, start.state.free())
+    times: dict[str, list[float]] = {"step_seconds": [], "bare_seconds": []}
+    while not session.finished and len(session.steps) < MOST_STEPS:
+        times["bare_seconds"].append(seconds(bare_pass(session), model.device))
+        times["step_seconds"].append(seconds(session.step, model.device))
+    peaks = {
+        "bare_memory": peak_during(bare_pass(start), model.device),
+        "memory": peak_during(start.step, model.device),
+    }
     return {
-        "step_seconds": round(median(steps), 7),
-        "bare_seconds": round(median(bare), 7),
-        "timed": len(steps),
-        "bare_memory": peak_memory(model, lambda: forward(model, question)),
-        "memory": peak_memory(model, start.step),
+        **{name: round(median(found), 7) for name, found in times.items()},
+        "timed": len(session.steps),
+        **{name: peak and peak[1] for name, peak in peaks.items()},
     }
 
 
-def forward(model: Model, question: Question) -> None:
-    model.logits(question.ids, question.positions, question.mask, question.rows)
-
-
-def seconds(model: Model, call: Callable[[], Any]) -> float:
-    settle(model)
-    began = time.perf_counter()
-    call()
-    settle(model)
-    return time.perf_counter() - began
-
-
-def settle(model: Model) -> None:
-    """A GPU works on after a call has returned."""
-    if model.device.type == "cuda":
-        torch.cuda.synchronize(model.device)
-
-
-def peak_memory(model: Model, call: Callable[[], Any]) -> int | None:
-    """The highest memory in bytes during a call: allocated on the GPU, or resident in this process (Linux)."""
-    if model.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(model.device)
-        call()
-        settle(model)
-        return torch.cuda.max_memory_allocated(model.device)
-    try:
-        Path("/proc/self/clear_refs").write_text("5")  # forget the highest level so far
-    except OSError:
-        return None
-    call()
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+def bare_pass(session: Session) -> Callable[[], object]:
+    """A forward pass on where a session stands, without shadow block and state update."""
+    model, state = session.model, session.state
+    question = plain_question(model, state, state.free())
+    return lambda: model.logits(question.ids, question.positions, question.mask, question.rows)

@@ -7,13 +7,14 @@ go round are merely the hard ones is told by another decoder, without revocation
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
-from dard.experiments.base import Experiment, Figure
-from dard.experiments.figures import figure
-from dard.experiments.results import Results, Row
-from dard.experiments.summary import point
-from dard.experiments.tables import Table, percent
+from dard.experiments.base import Experiment
+from dard.experiments.figures import Figure, bars, figure
+from dard.experiments.points import Point, points
+from dard.experiments.results import Results
+from dard.experiments.sweep import Row
+from dard.experiments.tables import Table, against, columns, percent
 from dard.experiments.variants import Scope, Variant
 from dard.words import DONE
 
@@ -31,6 +32,12 @@ class Endings(Experiment):
     shows = (
         "how much an answer can be trusted by how its decode ended: by itself, or stopped because it repeated itself"
     )
+    caption = (
+        "{task_title}, {model} ({samples} samples): runs by how their last block ended. All unmasked is the end DARD "
+        "comes to by itself; at a fixed point nothing changed any more, though candidates were left; going round, an "
+        "earlier step came back; the cap is the limit of steps. Accept and reopen are what is done then. EB is "
+        f"{OTHER.name} on the same samples."
+    )
 
     def grid(self, scope: Scope) -> list[Variant]:
         return [
@@ -44,62 +51,54 @@ class Endings(Experiment):
 
     def tables(self, results: Results) -> list[Table]:
         other = {row["sample"]: row for row in results.of(OTHER)}
-        rows, names = [], []
-        for variant in dards(results):
-            found = results.of(variant)
-            groups = {ending: [row for row in found if ending_of(row) == ending] for ending in COLOURS}
-            groups["all runs"] = found
-            for name, group in groups.items():
-                if group:
-                    beside = [other[row["sample"]] for row in group if row["sample"] in other]
-                    accuracy, interval, passes = cells(variant, group)
-                    theirs, _, their_passes = cells(OTHER, beside)
-                    share = [str(len(group)), percent(len(group) / len(found))]
-                    rows.append([variant.name, name, *share, accuracy, interval, passes, theirs, their_passes])
-                    names.append(variant.name)
-        caption = (
-            f"{results.header['task_title']}, {results.header['model']} ({results.samples} samples): runs by how their "
-            "last block ended. All unmasked is the end DARD comes to by itself; at a fixed point nothing changed any "
-            "more, though candidates were left; going round, an earlier step came back; the cap is the limit of steps. "
-            f"Accept and reopen are what is done then. EB is {OTHER.name} on the same samples."
-        )
-        columns = ["Variant", "Ended", "Runs", "Share (%)", "Acc. (%)", "95 % interval", "Passes"]
-        return [Table(caption, [*columns, "EB acc. (%)", "EB passes"], rows, names)]
+        found, runs = [], {}
+        for whole in dards(results):
+            runs[whole.variant.name] = whole.samples
+            for p in [*(part(whole, ending) for ending in COLOURS), Point(whole.variant, whole.rows, label="all runs")]:
+                rows = [other[row["sample"]] for row in p.rows if row["sample"] in other]
+                p.beside = Point(OTHER, rows) if rows else None
+                found += [p] if p.rows else []
+        shown = {
+            **columns("Variant"),
+            "Ended": lambda p: p.label,
+            "Runs": lambda p: str(p.samples),
+            "Share (%)": lambda p: percent(p.samples / runs[p.variant.name]),
+            **columns("Acc. (%)", "95 % interval", "Passes"),
+            "EB acc. (%)": against(lambda _, theirs: percent(theirs.accuracy)),
+            "EB passes": against(lambda _, theirs: f"{theirs.passes:.2f}"),
+        }
+        return [Table.of(found, shown, self.caption.format_map(results.header))]
 
     def figure(self, results: Results) -> Figure:
-        variants = dards(results)
-        names = [variant.name for variant in variants]
-        traces = []
-        for ending, colour in COLOURS.items():
-            for right in (True, False):
-                heights = [
-                    sum(
-                        row["score"] if right else 1 - row["score"]
-                        for row in results.of(variant)
-                        if ending_of(row) == ending
-                    )
-                    for variant in variants
-                ]
-                if not any(heights):
-                    continue
-                traces.append(
-                    {
-                        "type": "bar",
-                        "name": f"{ending}, {'right' if right else 'wrong'}",
-                        "x": names,
-                        "y": heights,
-                        "customdata": names,
-                        "marker": {"color": colour, "pattern": {"shape": "" if right else "/"}},
-                        "hovertemplate": "%{x}<br>%{y} runs<extra>%{fullData.name}</extra>",
-                    }
-                )
-        title = f"{self.title}: {results.header['task_title']}, {results.header['model']}"
+        found = dards(results)
+        traces = [
+            bars(
+                [part(p, ending) for p in found],
+                partial(heights, right),
+                "%{x}<br>%{y} runs<extra>%{fullData.name}</extra>",
+                name=f"{ending}, {'right' if right else 'wrong'}",
+                marker={"color": colour, "pattern": {"shape": "" if right else "/"}},
+            )
+            for ending, colour in COLOURS.items()
+            for right in (True, False)
+        ]
+        names = [p.variant.name for p in found]
         ticks = {"tickvals": names, "ticktext": [name.replace("DARD ", "").replace(", ", "<br>") for name in names]}
-        return figure(traces, title, "", "runs", barmode="stack", xaxis={**ticks, "tickangle": 0})
+        shown = [trace for trace in traces if any(trace["y"])]
+        return figure(results, shown, "", "runs", barmode="stack", xaxis={**ticks, "tickangle": 0})
 
 
-def dards(results: Results) -> list[Variant]:
-    return [variant for variant in results.started() if variant != OTHER]
+def dards(results: Results) -> list[Point]:
+    return [p for p in points(results) if p.variant != OTHER]
+
+
+def heights(right: bool, p: Point) -> float:
+    return sum(row["score"] if right else 1 - row["score"] for row in p.rows)
+
+
+def part(whole: Point, ending: str) -> Point:
+    """The samples of a point that ended so."""
+    return Point(whole.variant, [row for row in whole.rows if ending_of(row) == ending], label=ending)
 
 
 def ending_of(row: Row) -> str:
@@ -110,11 +109,3 @@ def ending_of(row: Row) -> str:
     """
     reason = str(row["ended_by"])
     return PERIODIC if reason.startswith("period") else reason
-
-
-def cells(variant: Variant, rows: Sequence[Row]) -> tuple[str, str, str]:
-    """How often right, the interval of that, and in how many passes."""
-    if not rows:
-        return "–", "–", "–"
-    p = point(variant, rows)
-    return percent(p.accuracy), f"{percent(p.low)} – {percent(p.high)}", f"{p.passes:.2f}"

@@ -2,17 +2,20 @@
 
 Promises: a figure is plain data, {"data": […], "layout": {…}}; drawn points carry the name of their variant as
 `customdata`, so that a click can be traced to the runs behind it. Backgrounds are transparent.
-Does not know: Plotly, except to write a page; experiments.
+Does not know: Plotly, or any experiment.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from dard.experiments.base import Figure
+from dard.decoders import DECODERS
+from dard.experiments.points import Point
+from dard.experiments.results import Results
+
+Figure = dict[str, Any]  # Plotly's JSON: {"data": […], "layout": {…}}
+PASSES, ACCURACY = "forward passes per sample", "accuracy (%)"
 
 # Okabe–Ito and further colours apart from those, and shapes for those who cannot tell the colours: one of each per
 # decoder, in the order of registration. Their numbers have no common divisor, so a pair comes back late.
@@ -28,8 +31,6 @@ OUTLINE = "#D40000"  # the best point, as in the paper
 
 def number_of(decoder: str) -> int:
     """The place of a decoder in the order of registration; after all of them for one that is not known here."""
-    from dard.decoders import DECODERS
-
     return [*DECODERS, decoder].index(decoder)
 
 
@@ -37,15 +38,18 @@ def colour_of(decoder: str) -> str:
     return COLOURS[number_of(decoder) % len(COLOURS)]
 
 
-def symbol_of(decoder: str) -> str:
-    return SYMBOLS[number_of(decoder) % len(SYMBOLS)]
-
-
-def figure(data: Sequence[dict[str, Any]], title: str, x: str, y: str, **layout: Any) -> Figure:
-    """A figure in the common style with titled axes."""
+def figure(
+    results: Results,
+    data: Sequence[dict[str, Any]],
+    x: str,
+    y: str,
+    title: str = "{title}: {task_title}, {model}",
+    **layout: Any,
+) -> Figure:
+    """A figure in the common style with titled axes. The title is filled in from the header of the results."""
     axis = {"zeroline": False, "gridcolor": "rgba(128,128,128,0.25)", "linecolor": "rgba(128,128,128,0.6)"}
     base: dict[str, Any] = {
-        "title": {"text": title, "x": 0, "xref": "paper"},
+        "title": {"text": title.format_map(results.header), "x": 0, "xref": "paper"},
         "xaxis": {"title": {"text": x}, **axis},
         "yaxis": {"title": {"text": y}, **axis},
         "paper_bgcolor": "rgba(0,0,0,0)",
@@ -59,13 +63,12 @@ def figure(data: Sequence[dict[str, Any]], title: str, x: str, y: str, **layout:
     return {"data": list(data), "layout": base}
 
 
-def side_by_side(left: Figure, right: Figure, title: str) -> Figure:
-    """Two figures as one, each with its own axes."""
+def side_by_side(left: Figure, right: Figure) -> Figure:
+    """Two figures as one, each with its own axes, under the title of the left one."""
     second = {"xaxis": "x2", "yaxis": "y2"}
     data = [*left["data"], *({**trace, **second, "showlegend": False} for trace in right["data"])]
     layout = {
         **left["layout"],
-        "title": {**left["layout"]["title"], "text": title},
         "xaxis": {**left["layout"]["xaxis"], "domain": [0, 0.44]},
         "xaxis2": {**right["layout"]["xaxis"], "domain": [0.56, 1], "anchor": "y2"},
         "yaxis2": {**right["layout"]["yaxis"], "anchor": "x2"},
@@ -73,12 +76,27 @@ def side_by_side(left: Figure, right: Figure, title: str) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def write_json(figure: Figure, path: Path) -> None:
-    path.write_text(json.dumps(figure, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+def spots(found: Sequence[Point], text: Callable[[Point], str], colour: str | list[str], **more: Any) -> dict[str, Any]:
+    """Points by passes and accuracy, each with its interval and a word above it."""
+    bounds = [(100 * (p.interval[1] - p.accuracy), 100 * (p.accuracy - p.interval[0])) for p in found]
+    up, down = ([bound[n] for bound in bounds] for n in (0, 1))
+    return {
+        "type": "scatter",
+        "mode": "markers+text",
+        "x": [p.passes for p in found],
+        "y": [100 * p.accuracy for p in found],
+        "text": [text(p) for p in found],
+        "textposition": "top center",
+        "customdata": [p.variant.name for p in found],
+        "error_y": {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1, "width": 3},
+        "marker": {"size": 11, "color": colour},
+        "hovertemplate": "%{customdata}<br>%{y:.1f} % in %{x:.2f} passes<extra></extra>",
+        **more,
+    }
 
 
-def write_page(figure: Figure, path: Path) -> None:
-    """A page that shows the figure without a network; plotly.min.js lies beside it, once for a whole folder."""
-    import plotly.io
-
-    plotly.io.write_html(figure, path, include_plotlyjs="directory", div_id="figure", config={"displaylogo": False})
+def bars(found: Sequence[Point], height: Callable[[Point], float | None], hover: str, **more: Any) -> dict[str, Any]:
+    """A bar for each point."""
+    names = [p.variant.name for p in found]
+    heights = [height(p) for p in found]
+    return {"type": "bar", "x": names, "y": heights, "customdata": names, "hovertemplate": hover, **more}

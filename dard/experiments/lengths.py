@@ -6,15 +6,22 @@ answers off), each with its halves and quarters as blocks. A template is its own
 
 from __future__ import annotations
 
-from dard.experiments.base import Experiment, Figure
-from dard.experiments.figures import figure
+from dard.experiments.base import Experiment
+from dard.experiments.figures import ACCURACY, COLOURS, PASSES, Figure, figure, spots
+from dard.experiments.points import Point, points
 from dard.experiments.results import Results
-from dard.experiments.summary import Point, points
-from dard.experiments.tables import Table, percent
+from dard.experiments.tables import columns
 from dard.experiments.variants import Scope, Variant
 
 PAPER = {128: (128, 64), 256: (256, 128, 64)}
-PALETTE = ("#0072B2", "#D55E00", "#009E73")
+
+
+def length_of(p: Point) -> str:
+    return str(p.variant.settings.get("gen_length", "template"))
+
+
+def block_of(p: Point) -> str:
+    return str(p.variant.settings["block_length"] or "whole")
 
 
 class Lengths(Experiment):
@@ -22,6 +29,12 @@ class Lengths(Experiment):
     title = "Generation and block length"
     paper = "the table “generation length and block length”"
     shows = "how accuracy and passes change with the room for the answer and the size of the blocks"
+    columns = {
+        "Gen. length": length_of,
+        "Block length": block_of,
+        **columns("Acc. (%)", "95 % interval", "Passes"),
+    }
+    caption = "DARD on {task_title}, {model}, {samples} samples."
 
     def grid(self, scope: Scope) -> list[Variant]:
         length = scope.gen_length
@@ -39,40 +52,15 @@ class Lengths(Experiment):
             if block > 0
         ]
 
-    def tables(self, results: Results) -> list[Table]:
-        rows = [
-            [
-                str(p.variant.settings.get("gen_length", "template")),
-                str(p.variant.settings.get("block_length") or "whole"),
-                percent(p.accuracy),
-                f"{percent(p.low)} – {percent(p.high)}",
-                f"{p.passes:.2f}",
-            ]
-            for p in points(results)
-        ]
-        columns = ["Gen. length", "Block length", "Acc. (%)", "95 % interval", "Passes"]
-        caption = f"DARD on {results.header['task_title']}, {results.header['model']}, {results.samples} samples."
-        return [Table(caption, columns, rows, [v.name for v in results.started()])]
-
     def figure(self, results: Results) -> Figure:
-        groups: dict[str, list[Point]] = {}
-        for p in points(results):
-            length = p.variant.settings.get("gen_length")
-            groups.setdefault("template" if length is None else f"generation {length}", []).append(p)
+        found = points(results)
         traces = [
-            {
-                "type": "scatter",
-                "mode": "markers+text",
-                "name": name,
-                "x": [p.passes for p in group],
-                "y": [100 * p.accuracy for p in group],
-                "text": [f"block {p.variant.settings.get('block_length') or 'whole'}" for p in group],
-                "textposition": "top center",
-                "customdata": [p.variant.name for p in group],
-                "marker": {"size": 11, "color": PALETTE[number % len(PALETTE)]},
-                "hovertemplate": "%{customdata}<br>%{y:.1f} % in %{x:.2f} passes<extra></extra>",
-            }
-            for number, (name, group) in enumerate(groups.items())
+            spots(
+                [p for p in found if length_of(p) == length],
+                lambda p: f"block {block_of(p)}",
+                COLOURS[number % len(COLOURS)],
+                name=length if length == "template" else f"generation {length}",
+            )
+            for number, length in enumerate(dict.fromkeys(map(length_of, found)))
         ]
-        title = f"{self.title}: {results.header['task_title']}, {results.header['model']}"
-        return figure(traces, title, "forward passes per sample", "accuracy (%)")
+        return figure(results, traces, PASSES, ACCURACY)

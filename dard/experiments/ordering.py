@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dard import driver
-from dard.experiments.base import Experiment, Figure, Job
-from dard.experiments.decoding import open_sessions
-from dard.experiments.figures import figure, side_by_side
-from dard.experiments.results import Results, Row
+from dard.experiments.base import Experiment
+from dard.experiments.figures import Figure, figure, side_by_side
+from dard.experiments.results import Results
+from dard.experiments.sweep import Row
 from dard.experiments.tables import Table
 from dard.experiments.variants import ONE_BY_ONE, Scope, Variant
 from dard.session import Session
@@ -24,8 +23,7 @@ LARGEST_K = 16
 SHOWN = (1, 2, 4, 8, 16)
 CONFIDENCE, LEFT_TO_RIGHT = "confidence", "l2r"
 ORDERINGS = {CONFIDENCE: "π conf", LEFT_TO_RIGHT: "π l2r"}
-COLOURS = {CONFIDENCE: "#0072B2", LEFT_TO_RIGHT: "#D55E00"}
-METRICS = {"overlap": "Overlap@K (↑)", "rank_difference": "RankDiff@K (↓)"}
+LINES = {CONFIDENCE: {"color": "#0072B2", "dash": "solid"}, LEFT_TO_RIGHT: {"color": "#D55E00", "dash": "dash"}}
 
 
 def overlap(ranking: Sequence[int], reference: Sequence[int], k: int) -> float:
@@ -47,47 +45,26 @@ def rank_difference(ranking: Sequence[int], reference: Sequence[int], k: int) ->
     return sum(abs(number - rank[position]) for number, position in enumerate(ranking[:k])) / k
 
 
-class Moment:
-    """One step of the trajectory: the masked positions of the block and how sure the model was of each."""
-
-    def __init__(self, confidence: dict[int, float], chosen: int) -> None:
-        self.confidence = confidence
-        self.chosen = chosen
-
-    def ranking(self, ordering: str) -> list[int]:
-        """The masked positions, first rank first; of equally sure ones the leftmost, as the decoder chooses."""
-        if ordering == LEFT_TO_RIGHT:
-            return sorted(self.confidence)
-        return sorted(self.confidence, key=lambda position: (-self.confidence[position], position))
+METRICS = {"overlap": (overlap, "Overlap@K (↑)"), "rank_difference": (rank_difference, "RankDiff@K (↓)")}
 
 
-def trajectories(sessions: Sequence[Session]) -> list[list[Moment]]:
-    """Decode sessions of one token per step to their end, noting every step."""
-    found: list[list[Moment]] = [[] for _ in sessions]
-    masked = [session.state.free(MASKED) for session in sessions]
-    for made in driver.passes(sessions):
-        for number, session in enumerate(sessions):
-            if session in made:
-                (chosen,) = session.steps[-1].decided
-                # The state's confidence, not the step's: a record is rounded, and near 1 rounding makes ties.
-                found[number].append(Moment({i: session.state.confidence[i] for i in masked[number]}, chosen))
-                masked[number] = session.state.free(MASKED)
-    return found
-
-
-def compare(trajectory: Sequence[Moment]) -> Row:
-    """Sums over the steps of a trajectory, for K = 1…16: of both metrics for both orderings, and of steps."""
+def compare(session: Session) -> Row:
+    """Sums over the steps of a decode, for K = 1…16: of both metrics for both orderings, and of steps."""
     sums: dict[str, Any] = {metric: {name: [0.0] * LARGEST_K for name in ORDERINGS} for metric in METRICS}
     steps = [0] * LARGEST_K
-    for number, moment in enumerate(trajectory):
-        left = len(moment.confidence)
-        reference = [later.chosen for later in trajectory[number : number + left]]
-        rankings = {name: moment.ranking(name) for name in ORDERINGS}
-        for k in range(1, min(left, LARGEST_K) + 1):
+    chosen = [position for step in session.steps for position in step.decided]
+    for number in range(len(chosen)):
+        masked = session.at(number).state.free(MASKED)
+        reference = chosen[number : number + len(masked)]
+        # The state's confidence, not the step's: a record is rounded, and near 1 rounding makes ties. Of equally sure
+        # positions the leftmost comes first, as the decoder chooses.
+        confidence = session.at(number + 1).state.confidence
+        rankings = {CONFIDENCE: sorted(masked, key=lambda i: (-confidence[i], i)), LEFT_TO_RIGHT: sorted(masked)}
+        for k in range(1, min(len(masked), LARGEST_K) + 1):
             steps[k - 1] += 1
             for name, ranking in rankings.items():
-                sums["overlap"][name][k - 1] += overlap(ranking, reference, k)
-                sums["rank_difference"][name][k - 1] += rank_difference(ranking, reference, k)
+                for metric, (value, _) in METRICS.items():
+                    sums[metric][name][k - 1] += value(ranking, reference, k)
     return {**sums, "steps": steps}
 
 
@@ -96,49 +73,44 @@ class Ordering(Experiment):
     title = "Orderings against the one-token-per-step trajectory"
     paper = "the table of Overlap@K and RankDiff@K"
     shows = "how well the order of confidence foretells the order in which tokens are decoded one by one"
+    caption = "{task_title}, {model}: means over %d samples and all steps that have at least K masked positions left."
 
     def grid(self, scope: Scope) -> list[Variant]:
         return [ONE_BY_ONE]
 
-    def measure(self, job: Job, variant: Variant, samples: Sequence[int]) -> list[Row]:
-        return [compare(found) for found in trajectories(open_sessions(job, variant, samples))]
+    def also(self, session: Session) -> Row:
+        return compare(session)
 
     def tables(self, results: Results) -> list[Table]:
         rows = []
-        for metric, words in METRICS.items():
+        for metric, (_, words) in METRICS.items():
             for name, symbol in ORDERINGS.items():
                 values = means(results, metric, name)
                 rows.append([words, symbol, *("–" if values[k - 1] is None else f"{values[k - 1]:.2f}" for k in SHOWN)])
-        caption = (
-            f"{results.header['task_title']}, {results.header['model']}: means over {len(results.rows)} samples and "
-            "all steps that have at least K masked positions left."
-        )
+        caption = self.caption.format_map(results.header) % len(results.rows)
         return [Table(caption, ["Metric", "Ordering", *(f"K={k}" for k in SHOWN)], rows)]
 
     def figure(self, results: Results) -> Figure:
-        overlaps, differences = (
-            figure([line(results, metric, name) for name in ORDERINGS], "", "K", words, xaxis={"dtick": 1})
-            for metric, words in METRICS.items()
-        )
-        return side_by_side(overlaps, differences, f"{results.header['task_title']}, {results.header['model']}")
+        def one(metric: str) -> Figure:
+            lines = [
+                {
+                    "type": "scatter",
+                    "mode": "lines+markers",
+                    "name": symbol,
+                    "x": list(range(1, LARGEST_K + 1)),
+                    "y": means(results, metric, name),
+                    "line": LINES[name],
+                    "hovertemplate": f"K = %{{x}}: %{{y:.2f}}<extra>{symbol}</extra>",
+                }
+                for name, symbol in ORDERINGS.items()
+            ]
+            return figure(results, lines, "K", METRICS[metric][1], "{task_title}, {model}", xaxis={"dtick": 1})
+
+        return side_by_side(*map(one, METRICS))
 
 
 def means(results: Results, metric: str, ordering: str) -> list[float | None]:
     """The mean for K = 1…16; None where no step had K masked positions."""
-    found: list[float | None] = []
-    for k in range(LARGEST_K):
-        steps = sum(row["steps"][k] for row in results.rows)
-        found.append(sum(row[metric][ordering][k] for row in results.rows) / steps if steps else None)
-    return found
-
-
-def line(results: Results, metric: str, ordering: str) -> dict[str, Any]:
-    return {
-        "type": "scatter",
-        "mode": "lines+markers",
-        "name": ORDERINGS[ordering],
-        "x": list(range(1, LARGEST_K + 1)),
-        "y": means(results, metric, ordering),
-        "line": {"color": COLOURS[ordering], "dash": "solid" if ordering == CONFIDENCE else "dash"},
-        "hovertemplate": "K = %{x}: %{y:.2f}<extra>" + ORDERINGS[ordering] + "</extra>",
-    }
+    steps = [sum(row["steps"][k] for row in results.rows) for k in range(LARGEST_K)]
+    sums = [sum(row[metric][ordering][k] for row in results.rows) for k in range(LARGEST_K)]
+    return [found / count if count else None for found, count in zip(sums, steps, strict=True)]

@@ -8,12 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from dard.decoders import DECODERS
-from dard.experiments.base import Experiment, Figure
-from dard.experiments.figures import OUTLINE, colour_of, figure, number_of, symbol_of
+from dard.experiments.base import Experiment
+from dard.experiments.figures import ACCURACY, PASSES, SYMBOLS, Figure, colour_of, figure, number_of
+from dard.experiments.points import Point, frontier, points
 from dard.experiments.results import Results
-from dard.experiments.summary import Point, best_point, frontier, points
-from dard.experiments.tables import Table, percent
+from dard.experiments.tables import Table, columns, percent, speed
 from dard.experiments.variants import ONE_BY_ONE, Scope, Variant, title_of, variant_of
+
+OUTLINE = "#D40000"  # the best point, as in the paper
 
 
 class Pareto(Experiment):
@@ -21,53 +23,29 @@ class Pareto(Experiment):
     title = "Accuracy against forward passes"
     paper = "Figures 5 and 6, and the LLaDA-1.5 figure"
     shows = "which decoder is right most often for a number of forward passes, over a grid of each one's settings"
+    beside = ONE_BY_ONE
+    columns = columns("Variant", "Samples", "Acc. (%)", "95 % interval", "Passes", "Tokens/s", "Speed")
+    caption = (
+        "Prompts are decoded in batches of {batch}. Speed is tokens per second as a multiple of standard decoding with "
+        "one token per pass in the same run. • marks the decoder's own frontier: no other of its settings is at least "
+        "as accurate in fewer passes."
+    )
 
     def grid(self, scope: Scope) -> list[Variant]:
         return [variant_of(decoder, point) for decoder in DECODERS.values() for point in decoder.points(scope.masks)]
 
     def tables(self, results: Results) -> list[Table]:
-        found = points(results)
-        outer = {p.variant.name for group in by_decoder(found).values() for p in frontier(group)}
-        base = next((p for p in found if p.variant.name == ONE_BY_ONE.name), None)
-        rows = [
-            [
-                p.variant.name,
-                str(p.samples),
-                percent(p.accuracy),
-                f"{percent(p.low)} – {percent(p.high)}",
-                f"{p.passes:.2f}",
-                f"{p.tokens_per_second:.0f}",
-                times(p, base),
-                "•" if p.variant.name in outer else "",
-            ]
-            for p in found
-        ]
-        columns = [
-            "Variant", "Samples", "Acc. (%)", "95 % interval", "Passes", "Tokens/s", "Speed", "Frontier",
-        ]  # fmt: skip
-        caption = (
-            f"Prompts are decoded in batches of {results.header['batch']}. Speed is tokens per second as a multiple of "
-            "standard decoding with one token per pass in the same run. "
-            "• marks the decoder's own frontier: no other of its settings is at least as accurate in fewer passes."
-        )
-        return [Table(caption, columns, rows, [p.variant.name for p in found])]
+        found = points(results, self.beside)
+        outer = [p for group in by_decoder(found).values() for p in frontier(group)]
+        shown = {**self.columns, "Frontier": lambda p: "•" if p in outer else ""}
+        return [Table.of(found, shown, self.caption.format_map(results.header))]
 
     def figure(self, results: Results) -> Figure:
-        found = points(results)
-        base = next((p for p in found if p.variant.name == ONE_BY_ONE.name), None)
-        traces: list[dict[str, Any]] = []
-        for decoder, group in by_decoder(found).items():
-            traces += decoder_traces(decoder, group, base)
-        lines = [] if base is None else [level(100 * base.accuracy)]
-        header = results.header
-        return figure(
-            traces,
-            f"{header['task_title']}, {header['model']}",
-            "forward passes per sample",
-            "accuracy (%)",
-            xaxis={"rangemode": "tozero"},
-            shapes=lines,
-        )
+        found = points(results, self.beside)
+        traces = [trace for decoder, group in by_decoder(found).items() for trace in decoder_traces(decoder, group)]
+        lines = [level(100 * p.accuracy) for p in found if p is p.beside]
+        title = "{task_title}, {model}"
+        return figure(results, traces, PASSES, ACCURACY, title, xaxis={"rangemode": "tozero"}, shapes=lines)
 
 
 def by_decoder(found: list[Point]) -> dict[str, list[Point]]:
@@ -76,51 +54,42 @@ def by_decoder(found: list[Point]) -> dict[str, list[Point]]:
     return {name: [p for p in found if p.variant.decoder == name] for name in names}
 
 
-def times(p: Point, base: Point | None) -> str:
-    if base is None or not base.tokens_per_second:
-        return "–"
-    return f"×{p.tokens_per_second / base.tokens_per_second:.2f}"
-
-
-def decoder_traces(decoder: str, group: list[Point], base: Point | None) -> list[dict[str, Any]]:
+def decoder_traces(decoder: str, group: list[Point]) -> list[dict[str, Any]]:
     """The decoder's points, the best of them outlined, and its dashed frontier."""
-    best = best_point(group)
-    colour, title = colour_of(decoder), title_of(decoder)
-    outer = frontier(group)
+    outer, colour = frontier(group), colour_of(decoder)
+    best = outer[-1]
     hover = [
-        f"<b>{p.variant.name}</b><br>{percent(p.accuracy)} % ({percent(p.low)} – {percent(p.high)}), "
-        f"{p.samples} samples<br>{p.passes:.2f} passes, {p.tokens_per_second:.0f} tokens/s ({times(p, base)})"
+        f"<b>{p.variant.name}</b><br>{percent(p.accuracy)} % ({' – '.join(map(percent, p.interval))}), "
+        f"{p.samples} samples<br>{p.passes:.2f} passes, {p.tokens_per_second:.0f} tokens/s ({speed(p)})"
         for p in group
     ]
-    outlined = [p is best for p in group]
+
+    def scatter(some: list[Point], **more: Any) -> dict[str, Any]:
+        places = {"x": [p.passes for p in some], "y": [100 * p.accuracy for p in some]}
+        return {"type": "scatter", "legendgroup": decoder, **places, **more}
+
     return [
-        {
-            "type": "scatter",
-            "mode": "lines",
-            "x": [p.passes for p in outer],
-            "y": [100 * p.accuracy for p in outer],
-            "line": {"color": colour, "dash": "dash", "width": 1.5},
-            "legendgroup": decoder,
-            "showlegend": False,
-            "hoverinfo": "skip",
-        },
-        {
-            "type": "scatter",
-            "mode": "markers",
-            "name": f"{title}, {best.tokens_per_second:.0f} tok/s",  # beside the points, speeds would cover each other
-            "legendgroup": decoder,
-            "x": [p.passes for p in group],
-            "y": [100 * p.accuracy for p in group],
-            "customdata": [p.variant.name for p in group],
-            "hovertext": hover,
-            "hoverinfo": "text",
-            "marker": {
+        scatter(
+            outer,
+            mode="lines",
+            line={"color": colour, "dash": "dash", "width": 1.5},
+            showlegend=False,
+            hoverinfo="skip",
+        ),
+        scatter(
+            group,
+            mode="markers",
+            name=f"{title_of(decoder)}, {best.tokens_per_second:.0f} tok/s",  # beside the points they would collide
+            customdata=[p.variant.name for p in group],
+            hovertext=hover,
+            hoverinfo="text",
+            marker={
                 "color": colour,
-                "symbol": symbol_of(decoder),
-                "size": [13 if best else 9 for best in outlined],
-                "line": {"color": OUTLINE, "width": [2.5 if best else 0 for best in outlined]},
+                "symbol": SYMBOLS[number_of(decoder) % len(SYMBOLS)],
+                "size": [13 if p is best else 9 for p in group],
+                "line": {"color": OUTLINE, "width": [2.5 if p is best else 0 for p in group]},
             },
-        },
+        ),
     ]
 
 

@@ -1,27 +1,38 @@
-"""Choose and draw everything an experiment needs, and run nothing.
+"""Choose and draw everything an experiment needs; run it batch after batch, resumable, with progress as it goes.
 
-Promises: a plan that was made can be run: names, numbers and lengths are checked, and every item fits the model.
-Does not know: files, progress.
+Promises: a plan that was made can be run: names, numbers and lengths are checked, and every item fits the model. `run`
+gives control back after every batch of samples, so that whoever drives it can show progress and stop; what was yielded
+is in the file already. A second run of the same plan reads what is there and does only what is missing, in the same
+batches, so that an interrupted run ends with the same rows as one that was not.
+Does not know: command lines, pages, or what an experiment measures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from dard.experiments.base import Experiment, Job
+from dard.experiments.base import Experiment
 from dard.experiments.catalogue import find_task, get_experiment
-from dard.experiments.results import FORMAT, VERSION, Results
-from dard.experiments.spread import Process
-from dard.experiments.variants import Scope, ScoredTask, Variant, settings_of
+from dard.experiments.results import (
+    CODE,
+    FORMAT,
+    MACHINE,
+    VERSION,
+    Results,
+    add_rows,
+    open_part,
+    read_parts,
+    refuse_other,
+)  # fmt: skip
+from dard.experiments.sweep import BATCH, Job, Process, Row, ScoredTask, key_of, sweep
 from dard.experiments.version import code_version, encoding, fingerprint, machine
 from dard.models.base import Model
 from dard.state import InputError, initial_state
-from dard.tasks import Item
 
-BATCH = 8
 LIMITS = {  # smallest and largest
     "samples": (1, 100_000),
     "seed": (0, 2**31 - 1),
@@ -39,16 +50,14 @@ class Plan:
     job: Job
     results: Results
 
-    def batches(self, process: Process) -> Iterator[tuple[Variant, range]]:
-        """The cells of a process in the order they are run: a few samples under every variant, then the next few.
 
-        So every point of a chart is there early and grows more exact, and all variants see the machine alike.
-        """
-        size = self.results.header["batch"]
-        for number, first in enumerate(range(0, self.results.samples, size)):
-            if process.owns(number):
-                for variant in self.results.variants:
-                    yield variant, range(first, min(first + size, self.results.samples))
+@dataclass(frozen=True)
+class Progress:
+    """After a batch: how many rows there are of how many, and the new ones."""
+
+    done: int
+    total: int
+    rows: list[Row]
 
 
 def make_plan(
@@ -80,13 +89,12 @@ def make_plan(
     check_numbers(samples=samples, seed=seed, batch=batch, gen_length=gen_length, block_length=block_length)
     wanted = task or chosen.default_task
     judge: ScoredTask = find_task(wanted, data=data, run_code=run_code) if isinstance(wanted, str) else wanted
-    try:
-        items = judge.test_items(samples, seed)
-    except ValueError as error:
-        raise InputError(str(error)) from None
-    scope = make_scope(judge, items, gen_length, block_length)
+    job = Job.of(model, judge, samples, seed, gen_length, block_length)
+    scope = job.scope
     variants = chosen.grid(scope)
-    check_room(model, scope, variants)
+    longest = max(variants, key=lambda variant: variant.settings.get("gen_length", 0))
+    for n, item in enumerate(scope.items):  # too long for the model is a sentence now, not in the middle of a run
+        initial_state(model, item.prompt, scope.settings(longest, n).get("gen_length", 0), scope.block_length)
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -104,11 +112,11 @@ def make_plan(
         "batch": min(batch, chosen.batch or batch),
         "code": code_version(),
         "machine": machine(model),
-        "variants": [variant.as_dict() for variant in variants],
-        "encoding": encoding(model, [item.prompt for item in items]),
-        "items": [{"prompt": item.prompt, "gen_length": item.gen_length} for item in items],
+        "variants": [asdict(variant) for variant in variants],
+        "encoding": encoding(model, [item.prompt for item in scope.items]),
+        "items": [{"prompt": item.prompt, "gen_length": item.gen_length} for item in scope.items],
     }
-    return Plan(chosen, Job(model, judge, scope), Results(header))
+    return Plan(chosen, job, Results(header))
 
 
 def check_numbers(**values: Any) -> None:
@@ -118,18 +126,47 @@ def check_numbers(**values: Any) -> None:
             raise InputError(f"{name} = {value!r} is not allowed; {name} must be a whole number from {low} to {high}")
 
 
-def make_scope(task: ScoredTask, items: Sequence[Item], gen_length: int | None, block_length: int | None) -> Scope:
-    """The lengths that were asked for, else the task's own."""
-    lengths = [item.gen_length for item in items if item.gen_length is not None]
-    if not lengths and gen_length is not None:
-        raise InputError(f"gen_length = {gen_length} is not allowed; the items of {task.name} are templates")
-    length = gen_length or max(lengths, default=None)
-    block = block_length or getattr(task, "block_length", None)
-    return Scope(items, length, min(block, length) if block and length else block)
+def run(
+    plan: Plan,
+    out: str | Path | None = None,
+    stop: threading.Event | None = None,
+    process: Process = Process(),  # noqa: B008 (it cannot change)
+) -> Iterator[Progress]:
+    """Run what is missing, yielding after every batch, until all is done or `stop` is set.
+
+    With `out`, rows that are already in that folder count as done, and new ones are written there before they are
+    yielded. The first `Progress` says how much was there. With a `process`, only its share of the batches is run.
+    """
+    results = plan.results
+    file = None if out is None else resume(results, Path(out), process)
+    yield Progress(len(results.rows), results.total, list(results.rows))
+    batches = sweep(
+        plan.job,
+        results.variants,
+        results.samples,
+        plan.experiment.measure,
+        batch=results.header["batch"],
+        process=process,
+        known={key_of(row) for row in results.rows},
+    )
+    try:
+        while not (stop and stop.is_set()) and (rows := next(batches, None)):
+            if file is not None:
+                add_rows(file, rows)
+            results.rows += rows
+            yield Progress(len(results.rows), results.total, rows)
+    finally:
+        if file is not None:
+            file.close()
 
 
-def check_room(model: Model, scope: Scope, variants: Sequence[Variant]) -> None:
-    """Too long for the model is a sentence now, not in the middle of a run."""
-    longest = max(variants, key=lambda variant: variant.settings.get("gen_length", 0))
-    for item in scope.items:
-        initial_state(model, item.prompt, settings_of(longest, item, scope).get("gen_length", 0), scope.block_length)
+def resume(results: Results, folder: Path, process: Process) -> IO[bytes] | None:
+    """Read the rows that are there; the file to append to, or None if nothing is missing."""
+    own = folder / (f"{results.stem}.jsonl" if process.count == 1 else f"{results.stem}.part{process.index}.jsonl")
+    parts = read_parts(folder, results.stem)
+    results.join(parts)
+    if results.complete:
+        return None
+    for path, part in parts.items():
+        refuse_other(part.header, results.header, CODE | (MACHINE if path == own else {}), path)
+    return open_part(own, results.header)

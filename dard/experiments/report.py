@@ -6,11 +6,11 @@ Does not know: how results are made.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from dard.experiments.catalogue import get_experiment
-from dard.experiments.figures import write_json, write_page
-from dard.experiments.results import Results, stem_of
+from dard.experiments.results import Results
 
 
 def markdown(results: Results) -> str:
@@ -34,11 +34,12 @@ def markdown(results: Results) -> str:
 
 
 def write_report(results: Results, folder: str | Path) -> list[Path]:
-    """Write all files of a report; their paths."""
-    folder, stem = Path(folder), stem_of(results.header)
+    """Write all files of a report; their paths. The page needs no network: plotly.min.js lies beside it, once."""
+    import plotly.io
+
     figure = get_experiment(results.header["experiment"]).figure(results)
-    paths = [folder / f"{stem}.md", folder / f"{stem}.figure.json", folder / f"{stem}.html"]
-    paths[0].write_text(markdown(results), encoding="utf-8")
-    write_json(figure, paths[1])
-    write_page(figure, paths[2])
+    table, data, page = paths = [Path(folder) / f"{results.stem}.{end}" for end in ("md", "figure.json", "html")]
+    table.write_text(markdown(results), encoding="utf-8")
+    data.write_text(json.dumps(figure, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    plotly.io.write_html(figure, page, include_plotlyjs="directory", div_id="figure", config={"displaylogo": False})
     return paths

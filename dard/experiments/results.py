@@ -9,13 +9,13 @@ Does not know: what the rows mean.
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from dard.experiments.variants import Run, Scope, Variant, settings_of
+from dard.experiments.sweep import Row, key_of
+from dard.experiments.variants import Scope, Variant
 from dard.state import InputError
 from dard.tasks import Item
 
@@ -41,12 +41,16 @@ IDENTITY = {
 CODE = {"code": "version of the code"}
 MACHINE = {"machine": "machine"}
 
-Row = dict[str, Any]
-Key = tuple[str, int]
 
+@dataclass(frozen=True)
+class Run:
+    """One decode behind a point: everything that is needed to make it again, and how it ended."""
 
-def key_of(row: Mapping[str, Any]) -> Key:
-    return row["variant"], row["sample"]
+    prompt: str
+    decoder: str
+    settings: Mapping[str, Any]
+    sample: int
+    row: Row
 
 
 @dataclass
@@ -62,6 +66,11 @@ class Results:
         self.scope = Scope(items, self.header["gen_length"], self.header["block_length"])
 
     @property
+    def stem(self) -> str:
+        """The name of its files."""
+        return f"{self.header['experiment']}-{self.header['task']}"
+
+    @property
     def samples(self) -> int:
         return self.header["samples"]
 
@@ -75,84 +84,77 @@ class Results:
 
     def jsonl(self) -> str:
         """The results as their file holds them."""
-        return "".join(line_of(entry) for entry in (self.header, *self.rows))
+        return lines_of([self.header, *self.rows])
 
     def of(self, variant: Variant | str) -> list[Row]:
         """The rows of one variant, by sample."""
         name = variant if isinstance(variant, str) else variant.name
         return sorted((row for row in self.rows if row["variant"] == name), key=lambda row: row["sample"])
 
-    def started(self) -> list[Variant]:
-        """The variants that have at least one row, in the order of the grid."""
-        found = {row["variant"] for row in self.rows}
-        return [variant for variant in self.variants if variant.name in found]
-
-    def runs(self, variant: Variant | str) -> list[Run]:
+    def runs(self, name: str) -> list[Run]:
         """The decodes behind a variant's point, each with what it takes to make it again."""
-        name = variant if isinstance(variant, str) else variant.name
-        chosen = next((one for one in self.variants if one.name == name), None)
+        chosen = next((variant for variant in self.variants if variant.name == name), None)
         if chosen is None:
             raise InputError(f"these results have no variant {name[:80]!r}")
-        items = self.scope.items
-        return [
-            Run(
-                items[row["sample"]].prompt,
-                chosen.decoder,
-                settings_of(chosen, items[row["sample"]], self.scope),
-                row["sample"],
-                row,
-            )
-            for row in self.of(name)
-        ]
+        rows = [(row["sample"], row) for row in self.of(name)]
+        scope = self.scope
+        return [Run(scope.items[n].prompt, chosen.decoder, scope.settings(chosen, n), n, row) for n, row in rows]
+
+    def join(self, parts: Mapping[Path, Results]) -> None:
+        """Add the rows of parts of the same run."""
+        found = {key_of(row): row for row in self.rows}
+        for path, part in parts.items():
+            refuse_other(part.header, self.header, IDENTITY, path)
+            for row in part.rows:
+                found.setdefault(key_of(row), row)
+        self.rows[:] = found.values()
 
 
-def line_of(entry: Mapping[str, Any]) -> str:
-    return json.dumps(entry, ensure_ascii=False) + "\n"
-
-
-def stem_of(header: Mapping[str, Any]) -> str:
-    return f"{header['experiment']}-{header['task']}"
-
-
-def part_path(folder: Path, stem: str, index: int, count: int) -> Path:
-    return folder / (f"{stem}.jsonl" if count == 1 else f"{stem}.part{index}.jsonl")
-
-
-def part_paths(folder: Path, stem: str) -> list[Path]:
-    """All files of a run, the whole one first; one that was stopped before its header was whole holds nothing."""
-    named = [folder / f"{stem}.jsonl", *sorted(folder.glob(f"{stem}.part*.jsonl"))]
-    return [path for path in named if path.exists() and next(whole_lines(path), None)]
+def lines_of(entries: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
 
 
 def load(folder: str | Path, stem: str) -> Results:
     """The results of a run from all of its files."""
-    paths = part_paths(Path(folder), stem)
-    if not paths:
+    parts = read_parts(Path(folder), stem)
+    if not parts:
         raise InputError(f"there are no results named {stem!r} in {str(folder)!r}")
-    header, _ = read_part(paths[0])
-    results = Results(header)
-    collect(results, paths)
+    results = Results(next(iter(parts.values())).header)
+    results.join(parts)
     return results
 
 
-def collect(results: Results, paths: Iterable[Path]) -> None:
-    """Add the rows of files whose headers agree with the results' own."""
-    allowed = {variant.name for variant in results.variants}
-    known = {key_of(row) for row in results.rows}
-    for path in paths:
-        header, rows = read_part(path)
-        refuse_other(header, results.header, IDENTITY, path)
-        for row in rows:
-            if row["variant"] not in allowed or not 0 <= row["sample"] < results.samples:
-                raise InputError(f"{path} holds a row that does not belong to its header")
-            if key_of(row) not in known:
-                known.add(key_of(row))
-                results.rows.append(row)
+def read_parts(folder: Path, stem: str) -> dict[Path, Results]:
+    """All files of a run, the whole one first; one that was stopped before its header was whole holds nothing."""
+    paths = [folder / f"{stem}.jsonl", *sorted(folder.glob(f"{stem}.part*.jsonl"))]
+    return {path: read(path) for path in paths if path.exists() and b"\n" in path.read_bytes()}
 
 
-def refuse_other(
-    found: Mapping[str, Any], wanted: Mapping[str, Any], names: Mapping[str, str], path: Path | str
-) -> None:
+def read(path: Path) -> Results:
+    """The header and the rows of one file; what follows the last newline was cut off while it was written."""
+    try:
+        header, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        if header["format"] != FORMAT:
+            raise ValueError(f'it has no "format": "{FORMAT}"')
+        for name in IDENTITY:
+            header[name]
+        results, names = Results(header, rows), {values["name"] for values in header["variants"]}
+        places = range(len(results.scope.items))
+        own = all(row["variant"] in names and type(row["sample"]) is int and row["sample"] in places for row in rows)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    except KeyError as error:
+        raise InputError(f"{path} is not a results file: it lacks {error}") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise InputError(f"{path} is not a results file: {error}") from None
+    if header.get("version") != VERSION:
+        raise InputError(f"{path} has version {_short(header.get('version'))[:20]}; this program reads {VERSION}")
+    if not own:
+        raise InputError(f"{path} holds a row that does not belong to its header")
+    return results
+
+
+def refuse_other(found: Mapping[str, Any], wanted: Mapping[str, Any], names: Mapping[str, str], path: Path) -> None:
     """Refuse a header that disagrees, naming the first difference."""
     for name, words in names.items():
         if found.get(name) != wanted.get(name):
@@ -166,63 +168,20 @@ def _short(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)[:120]
 
 
-def read_part(path: Path) -> tuple[dict[str, Any], list[Row]]:
-    """The header and the whole rows of one file."""
-    lines = whole_lines(path)
+def open_part(path: Path, header: Mapping[str, Any]) -> IO[bytes]:
+    """A file to append rows to: a line that was cut off is dropped, a new file begins with the header."""
     try:
-        header = json.loads(next(lines, "null"))
-        rows = [json.loads(line) for line in lines]
-        sound = all(isinstance(row["variant"], str) and isinstance(row["sample"], int) for row in rows)
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{path} is not a results file: a line is not JSON, or is no row") from None
-    if not isinstance(header, dict) or header.get("format") != FORMAT or not sound:
-        raise InputError(f'{path} is not a results file: its first line has no "format": "{FORMAT}"')
-    if header.get("version") != VERSION:
-        raise InputError(f"{path} has version {_short(header.get('version'))[:20]}; this program reads {VERSION}")
-    missing = [name for name in IDENTITY if name not in header]
-    if missing:
-        raise InputError(f"{path} is not a results file: its header lacks {', '.join(missing)}")
-    try:
-        Results(header)
-    except (TypeError, KeyError, AttributeError):
-        raise InputError(f"{path} is not a results file: its header is broken") from None
-    return header, rows
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab")
+        whole = path.read_bytes().rfind(b"\n") + 1
+        file.truncate(whole)
+        add_rows(file, [] if whole else [header])
+    except OSError as error:
+        raise InputError(f"results cannot be written to {str(path)!r}: {error.strerror}") from None
+    return file
 
 
-def whole_lines(path: Path) -> Iterator[str]:
-    """The lines that end in a newline; what follows the last newline was cut off while it was written."""
-    try:
-        with path.open(encoding="utf-8", newline="\n") as file:
-            yield from (line for line in file if line.endswith("\n"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
-
-
-class Part:
-    """The file this process appends to."""
-
-    def __init__(self, path: Path, header: Mapping[str, Any]) -> None:
-        self.path = path
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file: IO[bytes] = path.open("ab")
-            self._drop_cut_line()
-        except OSError as error:
-            raise InputError(f"results cannot be written to {str(path)!r}: {error.strerror}") from None
-        if self._file.tell() == 0:
-            self.add([header])
-
-    def _drop_cut_line(self) -> None:
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            self._file.truncate(whole)
-        self._file.seek(0, os.SEEK_END)
-
-    def add(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """Write lines and hand them to the system at once: what is interrupted afterwards stays."""
-        self._file.write("".join(map(line_of, rows)).encode())
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()
+def add_rows(file: IO[bytes], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write lines and hand them to the system at once: what is interrupted afterwards stays."""
+    file.write(lines_of(rows).encode())
+    file.flush()

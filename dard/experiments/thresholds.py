@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dard.experiments.base import Experiment, Figure
-from dard.experiments.figures import figure, side_by_side
+from dard.experiments.base import Experiment
+from dard.experiments.figures import Figure, figure, side_by_side
+from dard.experiments.points import Point, points
 from dard.experiments.results import Results
-from dard.experiments.summary import Point, points
 from dard.experiments.tables import Table, percent
 from dard.experiments.variants import Scope, Variant
 
@@ -22,6 +22,7 @@ class Thresholds(Experiment):
     paper = "the table of τ_c and τ_u"
     default_task = "sudoku-open"
     shows = "how the two thresholds trade accuracy for passes"
+    caption = "{task_title}, {model}: accuracy in %, mean forward passes in parentheses, over {samples} samples."
 
     def grid(self, scope: Scope) -> list[Variant]:
         return [
@@ -29,47 +30,36 @@ class Thresholds(Experiment):
         ]
 
     def tables(self, results: Results) -> list[Table]:
-        found = cells(results)
-        rows = [[f"{c:g}", *(shown(found.get((c, u))) for u in TAU_U)] for c in TAU_C]
-        caption = (
-            f"{results.header['task_title']}, {results.header['model']}: accuracy in %, mean forward passes in "
-            f"parentheses, over {results.samples} samples."
-        )
-        return [Table(caption, ["τ_c \\ τ_u", *(f"{u:g}" for u in TAU_U)], rows)]
+        found = cells(results, lambda p: f"{percent(p.accuracy)} ({p.passes:.2f})")
+        rows = [[f"{c:g}", *(cell or "–" for cell in line)] for c, line in zip(TAU_C, found, strict=True)]
+        headings = ["τ_c \\ τ_u", *(f"{u:g}" for u in TAU_U)]
+        return [Table(self.caption.format_map(results.header), headings, rows)]
 
     def figure(self, results: Results) -> Figure:
-        found = cells(results)
-        grid = [[found.get((c, u)) for u in TAU_U] for c in TAU_C]
-        accuracy = heatmap(grid, lambda p: 100 * p.accuracy, "Viridis", 0.44, "%{z:.1f} %")
-        passes = heatmap(grid, lambda p: p.passes, "Cividis", 1.0, "%{z:.2f} passes")
-        axes: dict[str, Any] = {"xaxis": {"type": "category"}, "yaxis": {"type": "category"}}
-        return side_by_side(
-            figure([accuracy], "", "τ_u", "τ_c", **axes),
-            figure([passes], "", "τ_u", "τ_c", **axes),
-            f"Accuracy (%) and forward passes: {results.header['task_title']}, {results.header['model']}",
-        )
+        accuracy = heatmap(results, lambda p: 100 * p.accuracy, "Viridis", 0.44, "%{z:.1f} %")
+        passes = heatmap(results, lambda p: p.passes, "Cividis", 1.0, "%{z:.2f} passes")
+        return side_by_side(accuracy, passes)
 
 
-def cells(results: Results) -> dict[tuple[float, float], Point]:
-    return {(p.variant.settings["tau_c"], p.variant.settings["tau_u"]): p for p in points(results)}
+def cells(results: Results, value: Callable[[Point], Any]) -> list[list[Any]]:
+    """A value for each pair of thresholds, None where there is no point."""
+    found = {(p.variant.settings["tau_c"], p.variant.settings["tau_u"]): value(p) for p in points(results)}
+    return [[found.get((c, u)) for u in TAU_U] for c in TAU_C]
 
 
-def shown(p: Point | None) -> str:
-    return "–" if p is None else f"{percent(p.accuracy)} ({p.passes:.2f})"
-
-
-def heatmap(
-    grid: list[list[Point | None]], value: Callable[[Point], float], colours: str, bar: float, hover: str
-) -> dict[str, Any]:
-    return {
+def heatmap(results: Results, value: Callable[[Point], float], colours: str, bar: float, hover: str) -> Figure:
+    trace = {
         "type": "heatmap",
         "x": [f"{u:g}" for u in TAU_U],
         "y": [f"{c:g}" for c in TAU_C],
-        "z": [[None if p is None else value(p) for p in line] for line in grid],
-        "customdata": [[None if p is None else p.variant.name for p in line] for line in grid],
+        "z": cells(results, value),
+        "customdata": cells(results, lambda p: p.variant.name),
         "texttemplate": "%{z:.1f}",
         "colorscale": colours,
         "colorbar": {"x": bar, "thickness": 10, "xpad": 4},
         "hovertemplate": f"τ_c = %{{y}}, τ_u = %{{x}}<br>{hover}<extra></extra>",
         "hoverongaps": False,
     }
+    title = "Accuracy (%) and forward passes: {task_title}, {model}"
+    category = {"type": "category"}
+    return figure(results, [trace], "τ_u", "τ_c", title, xaxis=category, yaxis=category)

@@ -8,25 +8,11 @@ Does not know: models, what is measured, or files.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 from dard.decoders import DECODERS, Decoder
-from dard.tasks import MASK, Item, Score
-
-
-class ScoredTask(Protocol):
-    """What an experiment needs of a task: items and a judge."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    def test_items(self, count: int, seed: int = 0) -> list[Item]: ...
-
-    def score(self, item: Item, text: str) -> Score: ...
+from dard.tasks import MASK, Item
 
 
 @dataclass(frozen=True)
@@ -36,9 +22,6 @@ class Variant:
     name: str
     decoder: str
     settings: Mapping[str, Any] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"settings": dict(self.settings)}
 
     @staticmethod
     def of(body: Mapping[str, Any]) -> Variant:
@@ -74,7 +57,11 @@ def title_of(decoder: str) -> str:
 
 @dataclass(frozen=True)
 class Scope:
-    """The items of a run and how long their answers may be. `gen_length` is None for templates."""
+    """The items of a run and how long their answers may be. `gen_length` is None for templates.
+
+    >>> Scope([Item("The city of [MASK] [MASK] .", None, None)], None, None).masks
+    2
+    """
 
     items: Sequence[Item]
     gen_length: int | None
@@ -83,41 +70,21 @@ class Scope:
     @property
     def masks(self) -> int:
         """The most positions any item has to fill."""
-        return max(masks_of(item, self.gen_length) for item in self.items)
+        return max(
+            item.prompt.count(MASK) if item.gen_length is None else self.gen_length or item.gen_length
+            for item in self.items
+        )
 
+    def settings(self, variant: Variant, sample: int) -> dict[str, Any]:
+        """The decoder's settings for one item: the scope's lengths, then the variant's own values.
 
-def masks_of(item: Item, gen_length: int | None = None) -> int:
-    """Positions to fill.
+        The block length is always among them (nothing: the whole region), so that a model's own default plays no part.
 
-    >>> masks_of(Item("The city of [MASK] [MASK] .", None, None))
-    2
-    """
-    if item.gen_length is None:
-        return item.prompt.count(MASK)
-    return gen_length or item.gen_length
-
-
-def settings_of(variant: Variant, item: Item, scope: Scope) -> dict[str, Any]:
-    """The decoder's settings for one item: the scope's lengths, then the variant's own values.
-
-    The block length is always among them (nothing: the whole region), so that a model's own default plays no part.
-
-    >>> scope = Scope([Item("Q", 24, None)], 24, None)
-    >>> settings_of(Variant("half", "standard", {"per_pass": 2}), scope.items[0], scope)
-    {'block_length': None, 'gen_length': 24, 'per_pass': 2}
-    """
-    values: dict[str, Any] = {"block_length": scope.block_length}
-    if item.gen_length is not None:
-        values["gen_length"] = scope.gen_length or item.gen_length
-    return values | dict(variant.settings)
-
-
-@dataclass(frozen=True)
-class Run:
-    """One decode behind a point: everything that is needed to make it again, and how it ended."""
-
-    prompt: str
-    decoder: str
-    settings: Mapping[str, Any]
-    sample: int
-    row: Mapping[str, Any]
+        >>> Scope([Item("Q", 24, None)], 24, None).settings(Variant("half", "standard", {"per_pass": 2}), 0)
+        {'block_length': None, 'gen_length': 24, 'per_pass': 2}
+        """
+        values: dict[str, Any] = {"block_length": self.block_length}
+        own = self.items[sample].gen_length
+        if own is not None:
+            values["gen_length"] = self.gen_length or own
+        return values | dict(variant.settings)

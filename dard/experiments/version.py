@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,14 @@ from dard.models.base import Model
 from dard.state import encode_prompt
 
 _SOURCES = Path(dard.__file__).resolve().parent
-_ROOT = _SOURCES.parent
 _PER_TENSOR = 256  # values of each weight tensor that enter the fingerprint
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    found = hashlib.sha256()
+    for part in parts:
+        found.update(part)
+    return found.hexdigest()[:16]
 
 
 @cache
@@ -30,21 +36,17 @@ def code_version() -> dict[str, Any]:
 
     Read once: a file that is edited later does not change the code that is running.
     """
-    digest = hashlib.sha256()
-    for path in sorted(_SOURCES.rglob("*.py")):
-        if _SOURCES / "training" not in path.parents:
-            digest.update(path.relative_to(_SOURCES).as_posix().encode() + b"\0" + path.read_bytes())
-    commit = _git("rev-parse", "--short=12", "HEAD")
-    return {"version": dard.__version__, "commit": commit, "sources": digest.hexdigest()[:16]}
+    paths = [path for path in sorted(_SOURCES.rglob("*.py")) if _SOURCES / "training" not in path.parents]
+    sources = digest(path.relative_to(_SOURCES).as_posix().encode() + b"\0" + path.read_bytes() for path in paths)
+    return {"version": dard.__version__, "commit": commit(), "sources": sources}
 
 
-def _git(*arguments: str) -> str | None:
-    if not (_ROOT / ".git").exists():
+def commit() -> str | None:
+    if not (_SOURCES.parent / ".git").exists():
         return None
+    command = ["git", "--no-optional-locks", "rev-parse", "--short=12", "HEAD"]
     try:
-        done = subprocess.run(
-            ["git", "--no-optional-locks", *arguments], cwd=_ROOT, capture_output=True, text=True, timeout=10
-        )
+        done = subprocess.run(command, cwd=_SOURCES, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout.strip() if done.returncode == 0 else None
@@ -55,23 +57,18 @@ def fingerprint(model: Model) -> str | None:
     network = getattr(model, "network", None)
     if network is None:
         return None
-    digest = hashlib.sha256()
-    for name, weight in sorted(network.state_dict().items()):
-        if weight.is_meta:  # kept on disk while it is not needed
-            continue
-        some = weight.detach().flatten()[:_PER_TENSOR].to("cpu", torch.float32)
-        digest.update(f"{name} {tuple(weight.shape)} ".encode() + some.numpy().tobytes())
-    return digest.hexdigest()[:16]
+
+    def some(weight: torch.Tensor) -> bytes:
+        return weight.detach().flatten()[:_PER_TENSOR].to("cpu", torch.float32).numpy().tobytes()
+
+    weights = sorted((name, weight) for name, weight in network.state_dict().items() if not weight.is_meta)
+    return digest(f"{name} {tuple(weight.shape)} ".encode() + some(weight) for name, weight in weights)
 
 
 def encoding(model: Model, prompts: Sequence[str]) -> str:
     """A short hash of the prompts' token ids: a chat template or another tokenizer changes it."""
-    digest = hashlib.sha256()
-    for prompt in prompts:
-        digest.update(f"{encode_prompt(model, prompt)} ".encode())
-    for frame in ("prefix", "suffix"):  # a picture's codes, [CLS] and [SEP]
-        digest.update(f"{list(getattr(model, frame, ()))} ".encode())
-    return digest.hexdigest()[:16]
+    frame = [list(getattr(model, name, ())) for name in ("prefix", "suffix")]  # a picture's codes, [CLS] and [SEP]
+    return digest(f"{ids} ".encode() for ids in [*(encode_prompt(model, prompt) for prompt in prompts), *frame])
 
 
 def machine(model: Model) -> dict[str, Any]:

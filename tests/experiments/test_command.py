@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dard import __main__ as command_line
-from dard.experiments import catalogue, runner
+from dard.experiments import catalogue
+from dard.experiments.ablations import MixingAblation
 from tests.experiments.tiny_task import TinyTask, model
 
 ARGUMENTS = ["experiment", "mixing-ablation", "--task", "tiny", "--samples", "3", "--batch", "1"]
@@ -45,7 +46,7 @@ def test_a_run_writes_its_files_and_a_second_run_adds_nothing(
 def test_ctrl_c_leaves_rows_says_so_and_the_same_command_goes_on(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = runner.named
+    real = MixingAblation.measure
 
     def interrupted(*arguments: Any) -> Any:
         if len((tmp_path / "mixing-ablation-tiny.jsonl").read_text().splitlines()) > 4:
@@ -53,7 +54,7 @@ def test_ctrl_c_leaves_rows_says_so_and_the_same_command_goes_on(
         return real(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "named", interrupted)
+        patch.setattr(MixingAblation, "measure", interrupted)
         assert command_line.main([*ARGUMENTS, "--out", str(tmp_path)]) == 130
     said = capsys.readouterr().err
     assert "interrupted after 4 of 15 rows" in said and "the same command goes on" in said
@@ -68,8 +69,8 @@ def test_ctrl_c_leaves_rows_says_so_and_the_same_command_goes_on(
         (["experiment"], "needs a name"),
         (["experiment", "nothing"], "unknown experiment 'nothing'"),
         (["experiment", "pareto", "--task", "nothing"], "unknown task 'nothing'"),
-        (["experiment", "pareto", "--samples", "0"], "--samples = 0 is not allowed"),
-        (["experiment", "pareto", "--samples", "-3"], "--samples = -3 is not allowed"),
+        (["experiment", "pareto", "--samples", "0"], "samples = 0 is not allowed"),
+        (["experiment", "pareto", "--samples", "-3"], "samples = -3 is not allowed"),
         (["experiment", "pareto", "--samples", "many"], "invalid int value"),
         (["experiment", "pareto", "--out", "/dev/null/x"], "cannot be written"),
         (["experiment", "pareto", "--task", "mbpp"], "--run-code"),

@@ -13,7 +13,7 @@ from dard import InputError
 from dard.experiments import EXPERIMENTS, load, make_plan, markdown, run, write_report
 from dard.experiments.endings import OTHER
 from dard.experiments.pareto import by_decoder
-from dard.experiments.summary import frontier, points
+from dard.experiments.points import frontier, points
 from dard.experiments.variants import Scope
 from dard.experiments.weight_statistics import histogram, total
 from dard.tasks import TASKS, Item

@@ -16,7 +16,6 @@ from dard.experiments.ordering import (
     means,
     overlap,
     rank_difference,
-    trajectories,
 )
 from dard.session import Session
 from tests.experiments.tiny_task import TinyTask, model
@@ -68,8 +67,9 @@ def literal(prompt: str, gen_length: int, block_length: int) -> dict:
 def test_a_trajectory_is_compared_as_a_literal_reading_does(block_length: int) -> None:
     prompt = "w4 w9 w17"
     options = {"gen_length": 8, "block_length": block_length}
-    (found,) = trajectories([Session(model(), prompt, "standard", record=False, **options)])
-    row, expected = compare(found), literal(prompt, 8, block_length)
+    session = Session(model(), prompt, "standard", record=False, **options)
+    session.run()
+    row, expected = compare(session), literal(prompt, 8, block_length)
     assert row["steps"] == expected["steps"]
     assert row["overlap"][CONFIDENCE] == pytest.approx(expected["sums"]["conf"])
     assert row["overlap"][LEFT_TO_RIGHT] == pytest.approx(expected["sums"]["l2r"])
@@ -96,9 +96,9 @@ def test_two_certain_words_are_read_in_their_order() -> None:
         return {"late": 0.6} if position == 1 else {"early": 0.9}
 
     scripted = ScriptedModel(["start", "late", "early"], rule)
-    (found,) = trajectories([Session(scripted, "start", "standard", record=False, gen_length=2)])
-    assert [moment.chosen for moment in found] == [1, 0]
-    row = compare(found)
+    session = Session(scripted, "start", "standard", record=False, gen_length=2)
+    assert [step.decided for step in session.run().steps] == [[1], [0]]
+    row = compare(session)
     assert row["overlap"][LEFT_TO_RIGHT][0] == 1.0  # of two steps the second has one position left, which is right
     assert row["rank_difference"][LEFT_TO_RIGHT][:2] == [1.0, 1.0]
     assert dard.decode(scripted, "start", "standard", gen_length=2).num_steps == 2

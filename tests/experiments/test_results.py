@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dard import InputError
-from dard.experiments.results import IDENTITY, Part, Results, load, read_part
+from dard.experiments.results import IDENTITY, Results, add_rows, load, open_part, read
 
 STEM = "pareto-tiny"
 
@@ -40,9 +40,8 @@ def row(sample: int, **values: Any) -> dict[str, Any]:
 def test_a_half_written_last_line_is_not_there(tmp_path: Path) -> None:
     path = write(tmp_path, header(), row(0), '{"variant": "a", "sam', end="")
     assert [found["sample"] for found in load(tmp_path, STEM).rows] == [0]
-    part = Part(path, header())
-    part.add([row(1)])
-    part.close()
+    with open_part(path, header()) as part:
+        add_rows(part, [row(1)])
     assert [found["sample"] for found in load(tmp_path, STEM).rows] == [0, 1]
     assert path.read_text().count("\n") == 3
 
@@ -79,7 +78,7 @@ def test_parts_of_different_runs_are_refused(tmp_path: Path) -> None:
 def test_whatever_is_not_a_results_file_is_refused_in_one_sentence(tmp_path: Path, lines: list[Any]) -> None:
     path = write(tmp_path, *lines)
     with pytest.raises(InputError) as error:
-        read_part(path)
+        read(path)
     assert "\n" not in str(error.value) and str(path) in str(error.value)
 
 

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import dard
 from dard.experiments import load, make_plan, run
 from dard.experiments import plan as plan_module
-from dard.experiments.mixing_ablation import MixingAblation
-from dard.experiments.spread import Process
+from dard.experiments.ablations import MixingAblation
+from dard.experiments.sweep import Process
 from tests.experiments.tiny_task import TinyTask, model, without_times
 
 STEM = "mixing-ablation-tiny"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dard.experiments.summary import Point, best_point, frontier, interval, point
+from dard.experiments.points import Point, frontier, interval
 from dard.experiments.variants import Variant
 
 coordinate = st.tuples(st.integers(0, 10), st.integers(1, 12))
@@ -13,7 +13,7 @@ clouds = st.lists(coordinate, min_size=1, max_size=25)
 
 
 def made(accuracy: float, passes: float) -> Point:
-    return Point(Variant("v", "dard"), 10, accuracy / 10, 0, 1, passes, 1, 1.0, 0)
+    return Point(Variant("v", "dard"), [{"score": accuracy / 10, "passes": passes}])
 
 
 def beats(one: Point, other: Point) -> bool:
@@ -37,7 +37,7 @@ def test_a_frontier_rises_with_passes_and_ends_at_the_best_point(cloud: list) ->
     outer = frontier(points)
     assert [p.passes for p in outer] == sorted({p.passes for p in outer})
     assert [p.accuracy for p in outer] == sorted({p.accuracy for p in outer})
-    best = best_point(points)
+    best = max(points, key=lambda p: (p.accuracy, -p.passes))
     assert (outer[-1].accuracy, outer[-1].passes) == (best.accuracy, best.passes)
 
 
@@ -66,11 +66,11 @@ def test_a_point_is_the_mean_of_its_rows() -> None:
         {"score": 1.0, "passes": 4, "tokens": 10, "seconds": 0.5, "revocations": 0},
         {"score": 0.0, "passes": 6, "tokens": 10, "seconds": 1.5, "revocations": 3},
     ]
-    found = point(Variant("v", "dard"), rows)
-    assert (found.accuracy, found.passes, found.revocations) == (0.5, 5, 1.5)
-    assert found.seconds == (0.125 + 0.25) / 2 * 10
+    found = Point(Variant("v", "dard"), rows)
+    assert (found.accuracy, found.passes, found.mean("revocations")) == (0.5, 5, 1.5)
+    assert found.tokens_per_second == 20 / ((0.125 + 0.25) / 2 * 10)
 
 
 def test_one_slow_moment_does_not_make_a_decoder_slow() -> None:
     rows = [{"score": 1.0, "passes": 2, "tokens": 8, "seconds": s, "revocations": 0} for s in (0.2, 0.2, 9.0, 0.2)]
-    assert point(Variant("v", "dard"), rows).tokens_per_second == 32 / 0.8
+    assert Point(Variant("v", "dard"), rows).tokens_per_second == 32 / 0.8

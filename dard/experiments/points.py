@@ -1,0 +1,99 @@
+"""Rows of a variant as one point: how often right, in how many passes, how fast.
+
+Promises: means over the samples there are, with an interval that says how little few samples tell; a frontier is
+what no other point beats in both accuracy and passes.
+Does not know: decoders, files or pictures.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import fmean, median, stdev
+
+from dard.experiments.results import Results
+from dard.experiments.sweep import Row
+from dard.experiments.variants import Variant
+
+_Z = 1.96  # of a 95 % interval
+
+
+@dataclass(eq=False)
+class Point:
+    """A variant's samples, or those of them that `label` names; `beside` is what it is compared with."""
+
+    variant: Variant
+    rows: Sequence[Row]
+    beside: Point | None = None
+    label: str = ""
+
+    def mean(self, name: str) -> float:
+        return fmean(row[name] for row in self.rows)
+
+    def median(self, value: Callable[[Row], float]) -> float:
+        return median(map(value, self.rows))
+
+    @property
+    def samples(self) -> int:
+        return len(self.rows)
+
+    @cached_property
+    def accuracy(self) -> float:
+        return self.mean("score")
+
+    @cached_property
+    def interval(self) -> tuple[float, float]:
+        """Bounds of the accuracy with 95 % confidence."""
+        return interval([row["score"] for row in self.rows])
+
+    @cached_property
+    def passes(self) -> float:
+        return self.mean("passes")
+
+    @cached_property
+    def tokens_per_second(self) -> float:
+        """By the median time of a pass: a moment in which the machine did something else makes no decoder slow."""
+        seconds = self.median(lambda row: row["seconds"] / row["passes"]) * sum(row["passes"] for row in self.rows)
+        return sum(row["tokens"] for row in self.rows) / seconds if seconds else 0.0
+
+
+def points(results: Results, beside: Variant | None = None) -> list[Point]:
+    """A point for every variant that has a row, in the order of the grid; each beside the point of the one named."""
+    found = [Point(variant, rows) for variant in results.variants if (rows := results.of(variant))]
+    other = next((p for p in found if beside is not None and p.variant.name == beside.name), None)
+    for p in found:
+        p.beside = other
+    return found
+
+
+def interval(scores: Sequence[float]) -> tuple[float, float]:
+    """A 95 % interval of the mean: Wilson's for right and wrong, the normal one for shares in between.
+
+    >>> low, high = interval([1, 1, 1, 0])
+    >>> round(low, 2), round(high, 2)
+    (0.3, 0.95)
+    """
+    n, mean = len(scores), fmean(scores)
+    if set(scores) <= {0, 1}:
+        scale = 1 + _Z**2 / n
+        centre = (mean + _Z**2 / (2 * n)) / scale
+        half = _Z / scale * math.sqrt(mean * (1 - mean) / n + _Z**2 / (4 * n * n))
+    elif n == 1:
+        return 0.0, 1.0
+    else:
+        centre, half = mean, _Z * stdev(scores) / math.sqrt(n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def frontier(found: Sequence[Point]) -> list[Point]:
+    """The points that no other beats: fewer passes and at least the accuracy, or as few passes and more accuracy.
+
+    Ordered by passes, so that accuracy rises along it; of equal points the first stays.
+    """
+    best: list[Point] = []
+    for candidate in sorted(found, key=lambda each: (each.passes, -each.accuracy)):
+        if not best or candidate.accuracy > best[-1].accuracy:
+            best.append(candidate)
+    return best
