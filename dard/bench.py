@@ -7,6 +7,7 @@ because the answers of a random one turn at the slightest change.
 
 from __future__ import annotations
 
+import gc
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
@@ -186,6 +187,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     runs = alternate(2 * repeats, {"recorded": three_steps(states), "unrecorded": three_steps(unwatched)}, tick)
     lanes, passes = compare_seconds(repeats, tick)
     needed = len(question.rows) * vocab * 4
+    gc.collect()
     memory = peak_during(lambda: one_step(decoder, model, settings, state))
     prefix = {each: prefix_seconds(model, values, each, repeats, tick) for each in (prompt, long_prompt)}
     changed, total = prefix_changes(sums, tick)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from dard.decoders import DECODERS
@@ -11,7 +12,7 @@ from dard.settings import Allowed, Settings
 README = Path(__file__).resolve().parents[1] / "README.md"
 
 
-def table(headings: list[str], rows: list[list[str]]) -> str:
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table.
 
     >>> print(table(["a", "b"], [["1", "x | y"]]))
@@ -19,8 +20,9 @@ def table(headings: list[str], rows: list[list[str]]) -> str:
     | --- | --- |
     | 1 | x \\| y |
     """
-    cells = [headings, ["---"] * len(headings), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in cells)
+    lines = [headings, ["---"] * len(headings), *rows]
+    safe = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines]
+    return "\n".join("| " + " | ".join(line) + " |" for line in safe)
 
 
 def settings_table() -> str:

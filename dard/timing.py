@@ -6,7 +6,6 @@ Does not know: what is measured.
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -62,7 +61,6 @@ def peak_during(call: Callable[[], Any], device: torch.device = CPU) -> tuple[in
         call()
         settle(device)
         return before, torch.cuda.max_memory_allocated(device)
-    gc.collect()
     try:
         Path("/proc/self/clear_refs").write_text("5")  # forget the highest level so far
     except OSError:

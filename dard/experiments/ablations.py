@@ -5,9 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dard.experiments.base import Experiment
-from dard.experiments.figures import ACCURACY, PASSES, Figure, colour_of, figure, spots
-from dard.experiments.points import points
-from dard.experiments.results import Results
 from dard.experiments.tables import columns
 from dard.experiments.variants import Scope, Variant
 
@@ -23,12 +20,6 @@ class Ablation(Experiment):
 
     def grid(self, scope: Scope) -> list[Variant]:
         return [self.beside, *self.changed]
-
-    def figure(self, results: Results) -> Figure:
-        found = points(results)
-        colours = [colour_of(p.variant.decoder) for p in found]
-        trace = spots(found, lambda p: p.variant.name.removeprefix("DARD "), colours)
-        return figure(results, [trace], PASSES, ACCURACY, showlegend=False)
 
 
 class MaskAblation(Ablation):

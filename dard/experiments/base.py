@@ -11,12 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import ClassVar
 
-from dard.experiments.figures import Figure
-from dard.experiments.points import points
+from dard.experiments.figures import ACCURACY, COLOURS, PASSES, Figure, colour_of, figure, spots
+from dard.experiments.points import Point, points
 from dard.experiments.results import Results
 from dard.experiments.sweep import Job, Row, decode_and_score
 from dard.experiments.tables import Columns, Table
-from dard.experiments.variants import Scope, Variant
+from dard.experiments.variants import Scope, Variant, title_of
 from dard.session import Session
 
 
@@ -56,6 +56,23 @@ class Experiment(ABC):
         caption = self.caption.format_map(results.header)
         return [Table.of(points(results, self.beside), self.columns, caption)]
 
-    @abstractmethod
     def figure(self, results: Results) -> Figure:
-        """The figure of what is known so far."""
+        """The figure of what is known so far; by default accuracy over passes.
+
+        Colours tell decoders apart, or the groups of the only one.
+        """
+        found = points(results)
+        groups = list(dict.fromkeys(map(self.group, found)))
+        several = len({p.variant.decoder for p in found}) > 1
+        traces = []
+        for number, name in enumerate(groups):
+            some = [p for p in found if self.group(p) == name]
+            colour = colour_of(some[0].variant.decoder) if several else COLOURS[number % len(COLOURS)]
+            traces.append(spots(some, self.label, colour, name=name))
+        return figure(results, traces, PASSES, ACCURACY)
+
+    def group(self, p: Point) -> str:
+        return title_of(p.variant.decoder)
+
+    def label(self, p: Point) -> str:
+        return p.variant.name.removeprefix(f"{self.group(p)} ")

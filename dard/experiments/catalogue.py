@@ -12,11 +12,11 @@ from dard.experiments.endings import Endings
 from dard.experiments.lengths import Lengths
 from dard.experiments.ordering import Ordering
 from dard.experiments.pareto import Pareto
-from dard.experiments.sweep import ScoredTask
 from dard.experiments.thresholds import Thresholds
 from dard.experiments.weight_statistics import WeightStatistics
 from dard.state import InputError
 from dard.tasks import TASKS
+from dard.tasks.base import Judge
 from dard.tasks.benchmarks import BENCHMARKS, open_benchmark
 
 _ALL: tuple[type[Experiment], ...] = (
@@ -33,7 +33,7 @@ def get_experiment(name: str) -> Experiment:
         raise InputError(f"unknown experiment {str(name)[:60]!r}; there are {', '.join(EXPERIMENTS)}") from None
 
 
-def find_task(name: str, data: str | Path | None = None, run_code: bool = False) -> ScoredTask:
+def find_task(name: str, data: str | Path | None = None, run_code: bool = False) -> Judge:
     """A small world, or a benchmark with its data from a file, a folder or the hub."""
     if name in BENCHMARKS:
         return open_benchmark(name, data=data, run_code=run_code)

@@ -76,7 +76,7 @@ def side_by_side(left: Figure, right: Figure) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def spots(found: Sequence[Point], text: Callable[[Point], str], colour: str | list[str], **more: Any) -> dict[str, Any]:
+def spots(found: Sequence[Point], text: Callable[[Point], str], colour: str, **more: Any) -> dict[str, Any]:
     """Points by passes and accuracy, each with its interval and a word above it."""
     bounds = [(100 * (p.interval[1] - p.accuracy), 100 * (p.accuracy - p.interval[0])) for p in found]
     up, down = ([bound[n] for bound in bounds] for n in (0, 1))

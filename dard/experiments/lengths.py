@@ -7,9 +7,7 @@ answers off), each with its halves and quarters as blocks. A template is its own
 from __future__ import annotations
 
 from dard.experiments.base import Experiment
-from dard.experiments.figures import ACCURACY, COLOURS, PASSES, Figure, figure, spots
-from dard.experiments.points import Point, points
-from dard.experiments.results import Results
+from dard.experiments.points import Point
 from dard.experiments.tables import columns
 from dard.experiments.variants import Scope, Variant
 
@@ -52,15 +50,8 @@ class Lengths(Experiment):
             if block > 0
         ]
 
-    def figure(self, results: Results) -> Figure:
-        found = points(results)
-        traces = [
-            spots(
-                [p for p in found if length_of(p) == length],
-                lambda p: f"block {block_of(p)}",
-                COLOURS[number % len(COLOURS)],
-                name=length if length == "template" else f"generation {length}",
-            )
-            for number, length in enumerate(dict.fromkeys(map(length_of, found)))
-        ]
-        return figure(results, traces, PASSES, ACCURACY)
+    def group(self, p: Point) -> str:
+        return f"generation {length_of(p)}" if "gen_length" in p.variant.settings else "template"
+
+    def label(self, p: Point) -> str:
+        return f"block {block_of(p)}"

@@ -18,9 +18,7 @@ from typing import IO, Any
 from dard.experiments.base import Experiment
 from dard.experiments.catalogue import find_task, get_experiment
 from dard.experiments.results import (
-    CODE,
     FORMAT,
-    MACHINE,
     VERSION,
     Results,
     add_rows,
@@ -28,10 +26,11 @@ from dard.experiments.results import (
     read_parts,
     refuse_other,
 )  # fmt: skip
-from dard.experiments.sweep import BATCH, Job, Process, Row, ScoredTask, key_of, sweep
+from dard.experiments.sweep import BATCH, Job, Process, Row, key_of, sweep
 from dard.experiments.version import code_version, encoding, fingerprint, machine
 from dard.models.base import Model
 from dard.state import InputError, initial_state
+from dard.tasks.base import Judge
 
 LIMITS = {  # smallest and largest
     "samples": (1, 100_000),
@@ -63,7 +62,7 @@ class Progress:
 def make_plan(
     experiment: str,
     model: Model,
-    task: str | ScoredTask | None = None,
+    task: str | Judge | None = None,
     samples: int | None = None,
     seed: int = 0,
     *,
@@ -88,7 +87,7 @@ def make_plan(
     batch = BATCH if batch is None else batch
     check_numbers(samples=samples, seed=seed, batch=batch, gen_length=gen_length, block_length=block_length)
     wanted = task or chosen.default_task
-    judge: ScoredTask = find_task(wanted, data=data, run_code=run_code) if isinstance(wanted, str) else wanted
+    judge: Judge = find_task(wanted, data=data, run_code=run_code) if isinstance(wanted, str) else wanted
     job = Job.of(model, judge, samples, seed, gen_length, block_length)
     scope = job.scope
     variants = chosen.grid(scope)
@@ -168,5 +167,6 @@ def resume(results: Results, folder: Path, process: Process) -> IO[bytes] | None
     if results.complete:
         return None
     for path, part in parts.items():
-        refuse_other(part.header, results.header, CODE | (MACHINE if path == own else {}), path)
+        # A complete file may be read with any code anywhere; other processes may well run on other machines.
+        refuse_other(part.header, results.header, ("code", "machine") if path == own else ("code",), path)
     return open_part(own, results.header)

@@ -21,25 +21,11 @@ from dard.tasks import Item
 
 FORMAT = "dard-experiment"
 VERSION = 1
-# What must agree for rows to belong together, and how to say it.
-IDENTITY = {
-    "experiment": "experiment",
-    "model": "model",
-    "weights": "weights of the model",
-    "task": "task",
-    "samples": "number of samples",
-    "seed": "seed",
-    "gen_length": "generation length",
-    "block_length": "block length",
-    "batch": "batch",
-    "variants": "grid of settings",
-    "items": "prompts",
-    "encoding": "encoding of the prompts",
-}
-# What must agree for new rows to be added to old ones (a complete file may be read with any code anywhere), and for
-# them to be added to the same file: other processes may well run on other machines.
-CODE = {"code": "version of the code"}
-MACHINE = {"machine": "machine"}
+# What must agree for rows to belong together.
+IDENTITY = (
+    "experiment", "model", "weights", "task", "samples", "seed", "gen_length", "block_length", "batch", "variants",
+    "items", "encoding",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -154,13 +140,13 @@ def read(path: Path) -> Results:
     return results
 
 
-def refuse_other(found: Mapping[str, Any], wanted: Mapping[str, Any], names: Mapping[str, str], path: Path) -> None:
+def refuse_other(found: Mapping[str, Any], wanted: Mapping[str, Any], names: Iterable[str], path: Path) -> None:
     """Refuse a header that disagrees, naming the first difference."""
-    for name, words in names.items():
-        if found.get(name) != wanted.get(name):
+    for name in names:
+        if found.get(name) != wanted[name]:
             shown = "" if name in ("variants", "items") else f" ({_short(found.get(name))}, not {_short(wanted[name])})"
             raise InputError(
-                f"{path} holds results of another run: it differs in the {words}{shown}; choose another --out folder"
+                f"{path} holds results of another run: it differs in {name}{shown}; choose another --out folder"
             )
 
 

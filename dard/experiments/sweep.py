@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from dard import driver
 from dard.experiments.variants import Scope, Variant
@@ -19,7 +19,7 @@ from dard.metrics import measure as count
 from dard.models.base import Model
 from dard.session import Session
 from dard.state import InputError
-from dard.tasks import Item, Score
+from dard.tasks.base import Judge
 
 BATCH = 8
 Row = dict[str, Any]
@@ -30,32 +30,18 @@ def key_of(row: Mapping[str, Any]) -> Key:
     return row["variant"], row["sample"]
 
 
-class ScoredTask(Protocol):
-    """What an experiment needs of a task: items and a judge."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def title(self) -> str: ...
-
-    def test_items(self, count: int, seed: int = 0) -> list[Item]: ...
-
-    def score(self, item: Item, text: str) -> Score: ...
-
-
 @dataclass(frozen=True)
 class Job:
     """What a sweep works with."""
 
     model: Model
-    task: ScoredTask
+    task: Judge
     scope: Scope
 
     @staticmethod
     def of(
         model: Model,
-        task: ScoredTask,
+        task: Judge,
         samples: int,
         seed: int = 0,
         gen_length: int | None = None,

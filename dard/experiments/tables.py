@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from dard.experiments.points import Point
+from dard.tables import table
 
 Columns = Mapping[str, Callable[[Point], str]]  # by heading
 
@@ -31,21 +32,7 @@ class Table:
         return Table(caption, list(columns), rows, [p.variant.name for p in found])
 
     def markdown(self) -> str:
-        r"""
-        >>> print(Table("Two.", ["a", "b"], [["1", "x | y"]]).markdown())
-        | a | b |
-        | --- | --- |
-        | 1 | x \| y |
-        <BLANKLINE>
-        Two.
-        """
-        lines = [self.columns, ["---"] * len(self.columns), *self.rows]
-        body = "\n".join(f"| {' | '.join(_escape(cell) for cell in line)} |" for line in lines)
-        return f"{body}\n\n{self.caption}"
-
-
-def _escape(cell: str) -> str:
-    return cell.replace("|", "\\|").replace("\n", " ")
+        return f"{table(self.columns, self.rows)}\n\n{self.caption}"
 
 
 def percent(share: float) -> str:

@@ -75,15 +75,14 @@ class Board:
     look: Callable[[Sequence[str | None], bool], tuple[list[Mark], str]]
 
 
-class Task(Protocol):
-    """One small world."""
+class Judge(Protocol):
+    """Items and who scores them: all that decoding needs of a small world or a benchmark."""
 
-    name: str
-    title: str
+    @property
+    def name(self) -> str: ...
 
-    def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
-        """`count` training examples, none of them held out."""
-        ...
+    @property
+    def title(self) -> str: ...
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         """`count` held-out items; the same seed gives the same items."""
@@ -91,6 +90,14 @@ class Task(Protocol):
 
     def score(self, item: Item, text: str) -> Score:
         """Judge what a decoder wrote: the whole filled template, or what follows the prompt of a question."""
+        ...
+
+
+class Task(Judge, Protocol):
+    """One small world."""
+
+    def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
+        """`count` training examples, none of them held out."""
         ...
 
     def vocabulary(self) -> set[str]:

@@ -55,7 +55,7 @@ def test_a_row_that_two_parts_hold_counts_once(tmp_path: Path) -> None:
 def test_parts_of_different_runs_are_refused(tmp_path: Path) -> None:
     write(tmp_path, header(), row(0), name=f"{STEM}.part0.jsonl")
     write(tmp_path, header(seed=5), row(1), name=f"{STEM}.part1.jsonl")
-    with pytest.raises(InputError, match="another run: it differs in the seed"):
+    with pytest.raises(InputError, match="another run: it differs in seed"):
         load(tmp_path, STEM)
 
 
