@@ -13,6 +13,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
@@ -101,15 +102,7 @@ class Lab:
             "done": len(results.rows),
             "total": results.total,
             "figure": experiment.figure(results) if results.rows else None,
-            "tables": [
-                {
-                    "caption": sentence(table.caption),
-                    "columns": list(table.columns),
-                    "rows": [list(row) for row in table.rows],
-                    "variants": list(table.variants),
-                }
-                for table in tables
-            ],
+            "tables": [asdict(table) | {"caption": sentence(table.caption)} for table in tables],
             "about": about(results),
             "command": results.header["command"],
         }

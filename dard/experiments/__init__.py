@@ -7,7 +7,7 @@ for progress in run(plan, out="results"):
 plan.experiment.tables(plan.results), plan.experiment.figure(plan.results)
 plan.results.runs("DARD τ_c=0.6 τ_u=0.8")  # the decodes behind a point
 
-A sweep of one's own: see `dard.experiments.sweep.sweep`.
+A sweep of one's own: `dard.experiments.sweep.sweep`.
 """
 
 from dard.experiments.catalogue import EXPERIMENTS, find_task, get_experiment

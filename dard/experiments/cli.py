@@ -21,8 +21,7 @@ from rich.table import Table as Grid
 from dard.state import InputError
 
 if TYPE_CHECKING:
-    from dard.experiments import Plan, Results
-    from dard.experiments.sweep import Process
+    from dard.experiments import Results
 
 INTERRUPTED = 130
 
@@ -77,7 +76,10 @@ def show_grid(columns: Any, rows: Any, **options: Any) -> None:
 def experiment_command(
     args: argparse.Namespace, open_model: Callable[[argparse.Namespace], Any], progress_bar: Callable[[], Bar]
 ) -> int:
-    from dard.experiments import find_task, get_experiment, load, make_plan
+    """Run with a bar, then report. Ctrl-C stops it; what is done stays."""
+    import torch
+
+    from dard.experiments import find_task, get_experiment, load, make_plan, run
     from dard.experiments.plan import LIMITS, check_numbers
     from dard.experiments.sweep import Process
 
@@ -90,32 +92,23 @@ def experiment_command(
     task = find_task(args.task or experiment.default_task, data=args.data, run_code=args.run_code)
     args.task, args.samples = task.name, args.samples or experiment.default_samples
     command = command_line(args)
-    place_on_gpu(args, process)
+    if process.count > 1 and args.device is None and torch.cuda.is_available():
+        args.device = f"cuda:{process.local}"
     numbers = {name: getattr(args, name) for name in LIMITS}
-    plan = make_plan(args.name, open_model(args), task, command=command, **numbers)
-    code = follow(plan, args.out, process, progress_bar)
-    if code == 0:
-        finish(load(args.out, plan.results.stem), args.out)
-    return code
-
-
-def follow(plan: Plan, out: str, process: Process, progress_bar: Callable[[], Bar]) -> int:
-    """Run a plan with a bar. Ctrl-C stops it; what is done stays."""
-    from dard.experiments import run
-
-    results = plan.results
+    results = (plan := make_plan(args.name, open_model(args), task, command=command, **numbers)).results
     share = f" ({process.index + 1} of {process.count})" if process.count > 1 else ""
     try:
         with progress_bar() as bar:
-            line = bar.add_task(f"{plan.experiment.name}, {results.header['task']}{share}", total=results.total)
-            for progress in run(plan, out, process=process):
+            line = bar.add_task(f"{args.name}, {args.task}{share}", total=results.total)
+            for progress in run(plan, args.out, process=process):
                 bar.update(line, completed=progress.done)
     except KeyboardInterrupt:
         say(
             f"interrupted after {len(results.rows)} of {results.total} rows; "
-            f"they are in {out}, and the same command goes on from there"
+            f"they are in {args.out}, and the same command goes on from there"
         )
         return INTERRUPTED
+    finish(load(args.out, results.stem), args.out)
     return 0
 
 
@@ -141,14 +134,6 @@ def check_folder(folder: str) -> None:
             raise PermissionError(0, "no permission")
     except OSError as error:
         raise InputError(f"--out {folder!r} cannot be written: {error.strerror}") from None
-
-
-def place_on_gpu(args: argparse.Namespace, process: Process) -> None:
-    """One GPU for each process of this machine, unless a device is named."""
-    import torch
-
-    if process.count > 1 and args.device is None and torch.cuda.is_available():
-        args.device = f"cuda:{process.local}"
 
 
 def command_line(args: argparse.Namespace) -> str:
