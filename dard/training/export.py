@@ -8,6 +8,7 @@ Does not know: how the network was trained, or how good it is; the model card is
 from __future__ import annotations
 
 import json
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +30,9 @@ def config_of(shape: Shape) -> dict[str, Any]:
     return {
         "architectures": ["LLaDAModelLM"],
         "model_type": "llada",
-        "d_model": shape.d_model,
-        "n_layers": shape.n_layers,
-        "n_heads": shape.n_heads,
+        **asdict(shape),
         "n_kv_heads": shape.n_heads,
-        "mlp_hidden_size": shape.mlp_hidden_size,
-        "vocab_size": shape.vocab_size,
         "embedding_size": shape.vocab_size,
-        "max_sequence_length": shape.max_sequence_length,
-        "rope_theta": shape.rope_theta,
-        "rms_norm_eps": shape.rms_norm_eps,
         "weight_tying": True,
         "include_bias": False,
         "mask_token_id": MASK_ID,
@@ -71,17 +65,7 @@ def export(network: Network, folder: Path) -> None:
 def read_back(folder: Path) -> Network:
     """The network of an exported folder, in single precision."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    shape = Shape(
-        vocab_size=config["vocab_size"],
-        d_model=config["d_model"],
-        n_layers=config["n_layers"],
-        n_heads=config["n_heads"],
-        mlp_hidden_size=config["mlp_hidden_size"],
-        max_sequence_length=config["max_sequence_length"],
-        rope_theta=config["rope_theta"],
-        rms_norm_eps=config["rms_norm_eps"],
-    )
-    network = Network(shape)
+    network = Network(Shape(**{field.name: config[field.name] for field in fields(Shape)}))
     weights = load_file(folder / "model.safetensors")
     network.load_state_dict({name.removeprefix(_PREFIX): w.float() for name, w in weights.items()})
     return network
