@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from dard import __main__ as command_line
-from dard.experiments import catalogue
+from dard.experiments import catalogue, load
 from dard.experiments.ablations import MixingAblation
+from dard.experiments.results import read
 from tests.experiments.tiny_task import TinyTask, model
 
 ARGUMENTS = ["experiment", "mixing-ablation", "--task", "tiny", "--samples", "3", "--batch", "1"]
@@ -114,3 +118,16 @@ def test_processes_of_accelerate_each_do_their_part(
     ]
     monkeypatch.setenv("RANK", "7")
     assert command_line.main([*ARGUMENTS, "--out", str(tmp_path)]) == 2
+
+
+def test_two_processes_at_once_make_one_result(tmp_path: Path) -> None:
+    """As torchrun starts them: side by side, each writing its own part; whoever is last writes the report."""
+    words = ["experiment", "weight-statistics", "--task", "places", "--samples", "6", "--batch", "2"]
+    places = [{"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"} for rank in ("0", "1")]
+    command = [sys.executable, "-m", "dard", *words, "--out", str(tmp_path)]
+    processes = [subprocess.Popen(command, env=os.environ | place) for place in places]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    results = load(tmp_path, "weight-statistics-places")
+    assert results.complete and (tmp_path / "weight-statistics-places.md").exists()
+    parts = [read(tmp_path / f"weight-statistics-places.part{n}.jsonl").rows for n in (0, 1)]
+    assert [[row["sample"] for row in rows] for rows in parts] == [[0, 1, 4, 5], [2, 3]]
