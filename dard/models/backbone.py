@@ -17,7 +17,7 @@ from torch import Tensor
 
 from dard.models.asked import Asked
 from dard.models.base import Answer, Question
-from dard.models.checkpoint import end_token, mask_token
+from dard.models.checkpoint import as_turn, end_token, mask_token
 from dard.models.forward import forward
 from dard.models.prefix import PrefixCache
 from dard.state import InputError
@@ -130,13 +130,7 @@ class BackboneModel:
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt; a chat model puts it into a conversation that waits for the answer."""
-        if not self.chat:
-            return self.encode_piece(prompt)
-        turn = [{"role": "user", "content": prompt}]
-        wrapped = self.tokenizer.apply_chat_template(
-            turn, tokenize=False, add_generation_prompt=True, enable_thinking=False
-        )
-        return self.encode_piece(wrapped)
+        return self.encode_piece(as_turn(self.tokenizer, prompt) if self.chat else prompt)
 
     def encode_piece(self, text: str) -> list[int]:
         """Token ids of a bare text. A word the vocabulary cannot spell is refused, with the closest words it knows."""

@@ -111,6 +111,12 @@ def load_tokenizer(folder: Path, family: Any = AutoTokenizer) -> Any:
     raise InputError(f"model folder {folder.name!r} has no tokenizer.json")
 
 
+def as_turn(tokenizer: Any, prompt: str) -> str:
+    """A prompt as a conversation of one turn that waits for the answer."""
+    turn = [{"role": "user", "content": prompt}]
+    return tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+
+
 def mask_token(folder: Path, config: dict[str, Any], tokenizer: Any) -> int:
     """The id of the mask token, from the config or the tokenizer."""
     named = config.get("mask_token_id")

@@ -73,16 +73,11 @@ def byte_vocabulary(specials: list[str]) -> tuple[dict[str, int], list[str]]:
 # LLaDA.
 
 
-def write_llada_chat(folder: Path, layers: int = 1) -> Written:
-    """LLaDA-8B-Instruct: byte-level BPE with Llama-3's marks in tokenizer.json."""
-    specials = [
-        "<|startoftext|>",
-        "<|endoftext|>",
-        "<|mdm_mask|>",
-        "<|start_header_id|>",
-        "<|end_header_id|>",
-        "<|eot_id|>",
-    ]
+def write_llada_chat(folder: Path, layers: int = 1, base: bool = False) -> Written:
+    """LLaDA-8B-Instruct: byte-level BPE with Llama-3's marks in tokenizer.json. LLaDA-8B-Base has the template, too,
+    and not the marks."""
+    specials = ["<|startoftext|>", "<|endoftext|>", "<|mdm_mask|>"]
+    specials += [] if base else ["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
     vocabulary, merges = byte_vocabulary([])
     backend = Tokenizer(models.BPE(vocabulary, [tuple(m.split()) for m in merges]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
