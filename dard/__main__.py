@@ -75,7 +75,16 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device-map", metavar="MAP", help="spread the model over several devices: auto, balanced")
     parser.add_argument("--quantise", type=int, metavar="BITS", help="store weights in 4 or 8 bits")
     parser.add_argument("--plain", action="store_true", help="take the prompt as it stands, also for a chat model")
+    add_training(parser)
     parser.add_argument("--image", metavar="FILE", help="show the model a picture, if it takes one")
+
+
+def add_training(parser: argparse.ArgumentParser) -> None:
+    """How a mask-filling Llama or Qwen was trained, where its files do not say."""
+    parser.add_argument(
+        "--attention", metavar="HOW", help="bidirectional, or block:N; only where the model does not say"
+    )
+    parser.add_argument("--shift", action="store_const", const=True, help="the model predicts one position ahead")
 
 
 def open_model(args: argparse.Namespace) -> Any:
@@ -88,6 +97,8 @@ def open_model(args: argparse.Namespace) -> Any:
         device_map=args.device_map,
         quantise=args.quantise,
         chat=False if args.plain else None,
+        attention=args.attention,
+        shift=args.shift,
     )
     return model if args.image is None else with_image(model, args.image)
 

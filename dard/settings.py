@@ -86,8 +86,9 @@ class Settings:
     temperature: float = setting(0.0, "Gumbel noise on the prediction; 0 is argmax", float, low=0, high=10)
     seed: int = setting(0, "seed of that noise", int, low=0, high=2**31 - 1)
     prefix_cache: str = setting(
-        "off", "block: the prompt's keys and values are computed once per block, which is faster and changes results",
-        str, choices=("off", "block"),
+        "off", "block: the prompt's keys and values are computed once per block, which is faster and changes results "
+        "(on a block-causal model: those of all that is before the block, and results stay)", str,
+        choices=("off", "block"),
     )  # fmt: skip
 
     def __post_init__(self) -> None:

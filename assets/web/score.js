@@ -75,7 +75,7 @@ export class Score {
         g.globalAlpha = 1;
         continue;
       }
-      if (i && i % lane.head.block === 0) {
+      if (i && lane.begins(i)) {
         g.fillStyle = theme.line2;
         g.fillRect(0, Math.round(y) - 0.5, this.area, 1);
       }

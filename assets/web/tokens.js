@@ -199,12 +199,11 @@ function cost(took) {
 function counts(lane, frame) {
   const count = [0, 0, 0];
   for (const i of lane.free) count[frame.states[i]]++;
-  const { head } = lane;
   const given = lane.length - lane.free.length;
-  const blocks = Math.ceil(lane.length / head.block);
+  const blocks = lane.blockOf(lane.length - 1) + 1;
   return [
     frame.index ? `after step ${frame.index}` : 'start',
-    blocks > 1 && `block ${Math.floor(frame.block[0] / head.block) + 1} of ${blocks}`,
+    blocks > 1 && `block ${lane.blockOf(frame.block[0]) + 1} of ${blocks}`,
     `${count[0]} masked`,
     lane.about.states.includes('C') && `${count[1]} candidate`,
     `${count[2]} unmasked`,

@@ -58,7 +58,7 @@ class Standard(Decoder):
         if settings.steps is None:
             return tuple(schedule(masks, -(-masks // (settings.per_pass or 1))))
         # The region's passes over the blocks that have something to fill; the first `steps mod blocks` take one more.
-        blocks = sorted({i // state.block_length for i, given in enumerate(state.fixed) if not given})
+        blocks = sorted({state.block_of(i) for i, given in enumerate(state.fixed) if not given})
         steps = schedule(settings.steps, len(blocks))[blocks.index(state.block)]
         return tuple(schedule(masks, max(1, min(steps, masks))))
 

@@ -43,13 +43,17 @@ def load_model(
     quantise: int | None = None,
     chat: bool | None = None,
     image_encoder: str | Path | None = None,
+    attention: str | None = None,
+    shift: bool | None = None,
 ) -> Model:
     """Load a model of the registry, a local checkpoint folder, or a hub id such as "owner/name".
 
     `device` and `dtype` default to float32 on the CPU, bfloat16 on the first GPU; `device_map` ("auto") spreads a
     model over several devices and `quantise` (4 or 8) stores weights in that many bits. `chat` False takes a prompt
     as it stands where the model would put it into a conversation; a template never is. `image_encoder` is the folder
-    or hub id of the image encoder, for models that take images.
+    or hub id of the image encoder, for models that take images. `attention` ("bidirectional", or "block:N" for blocks
+    of N tokens that never see a later one) and `shift` (it predicts one position ahead) say how a mask-filling Llama,
+    Qwen2 or Qwen3 was trained, where its files and the registry do not.
 
     Nothing from a checkpoint is executed. Raises `InputError` (a `ValueError`) for anything that cannot be loaded.
     """
@@ -72,8 +76,17 @@ def load_model(
     if card is None:
         folder = Path(text) if os.path.isdir(text) else None
         shown = folder.name if folder else text
-        return load_folder(folder or download(text), Asked(placement, shown, chat, image_encoder=encoder))
-    asked = Asked(placement, text, card.chat if chat is None else chat, card.defaults, encoder)
+        asked = Asked(placement, shown, chat, {}, encoder, attention, shift)
+        return load_folder(folder or download(text), asked)
+    asked = Asked(
+        placement,
+        text,
+        card.chat if chat is None else chat,
+        card.defaults,
+        encoder,
+        card.attention if attention is None else attention,
+        card.shift if shift is None else shift,
+    )
     return load_folder(card.folder or download(card.hub or text), asked)
 
 

@@ -94,7 +94,9 @@ class Model(Protocol):
 
     It may also have `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and
     `suffix`, token ids before every prompt and at the end of every region; `end_ids`, further tokens that end a text;
-    `defaults`, settings; and `chat`, whether `encode` wraps.
+    `defaults`, settings; `chat`, whether `encode` wraps; and `block_size`, if it was trained on blocks of so many
+    tokens, counted from the first token of the prompt, of which none sees a later one, with `pattern(positions)`: who
+    may see whom at these positions, bool [S, S].
     """
 
     name: str
@@ -121,6 +123,13 @@ class Model(Protocol):
 def offers(model: Model) -> frozenset[str]:
     """What a model can do beyond `logits`."""
     return getattr(model, "offers", frozenset())
+
+
+def as_trained(model: Model, question: Question) -> Question:
+    """The question under the mask the model really uses: what was asked for, as far as its own pattern allows it."""
+    if getattr(model, "block_size", None) is None:
+        return question
+    return replace(question, mask=question.mask & model.pattern(question.positions))  # type: ignore[attr-defined]
 
 
 def check_needs(model: Model, needs: frozenset[str], who: str) -> None:

@@ -68,6 +68,16 @@ CARDS: dict[str, Card] = {
         defaults=LLADA,
         chat=True,
     ),
+    "open-dcoder-0.5b": Card(
+        "Open-dLLM for code, a small Qwen2 that predicts one position ahead; runs on a CPU",
+        "0.5 B",
+        "3 GB in float32, 1.5 GB in bfloat16",
+        "Apache-2.0",
+        hub="fredzzp/open-dcoder-0.5B",
+        defaults={"tau_c": 0.6, "tau_u": 0.8, "gen_length": 64, "block_length": 32},
+        attention="bidirectional",
+        shift=True,
+    ),
     "qwen3-0.6b-diffusion-mdlm": Card(
         "a small Qwen3 turned into a diffusion model; runs on a CPU",
         "0.6 B",
@@ -96,8 +106,9 @@ CARDS: dict[str, Card] = {
 }
 
 ANY_OTHER = "a hub id or a folder"
+READABLE = "LLaDA, MMaDA, Dream, SDAR, Fast-dLLM v2, BERT, DistilBERT, and mask-filling Llama, Qwen2 and Qwen3"
 OTHER = Card(
-    "any checkpoint of these families: LLaDA, MMaDA, Dream, BERT, DistilBERT, mask-filling Llama, Qwen2, Qwen3",
+    f"any checkpoint of these families: {READABLE}",
     parameters="any",
     memory="2 GB per billion parameters in bfloat16, and a tenth more",
     licence="its own",

@@ -26,6 +26,7 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
+import dard
 from tests.models.folders import llada_config, llada_name, write_shards
 from tests.tiny import llama_config
 
@@ -223,43 +224,92 @@ def write_dream(folder: Path, layers: int = 1) -> Written:
     return folder, network
 
 
-# Qwen3-0.6B-diffusion-mdlm.
+# Qwen's relatives.
 
 
-def write_a2d(folder: Path, layers: int = 1) -> Written:
-    """Tied embeddings (no lm_head on disk) and the mask token in the tokenizer only."""
-    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|mask|>"]
+def qwen_tokenizer(mask: str, **named: Any) -> Any:
+    """Qwen's marks and a mask token at the end; `named` says whether the tokenizer knows it as one."""
     vocabulary, merges = byte_vocabulary([])
     backend = Tokenizer(models.BPE(vocabulary, [tuple(m.split()) for m in merges]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
-    backend.add_special_tokens(specials)
+    backend.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>", mask])
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>", mask_token="<|mask|>"
+        tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>", **named
     )
     tokenizer.chat_template = CHAT
-    small = Qwen3Config(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-        vocab_size=len(tokenizer) + 5,
-        max_position_embeddings=40960,
-        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
-        tie_word_embeddings=True,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    network = random_weights(Qwen3ForCausalLM(small), 4)
+    return tokenizer
+
+
+def write_qwen(
+    folder: Path, layers: int, tokenizer: Any, kind: Any, seed: int, config: dict[str, Any], **changes: Any
+) -> Written:
+    """A small Qwen under another name; what `config` sets to None is taken out."""
+    configs, networks = {2: (Qwen2Config, Qwen2ForCausalLM), 3: (Qwen3Config, Qwen3ForCausalLM)}[kind]
+    values: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": len(tokenizer) + 5,
+        "max_position_embeddings": 32768,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0},
+        "tie_word_embeddings": False,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
+    small = configs(**values | ({"head_dim": 16} if kind == 3 else {}) | changes)
+    network = random_weights(networks(small), seed)
     folder.mkdir()
-    write_shards(folder, {k: w for k, w in network.state_dict().items() if k != "lm_head.weight"})
-    values = small.to_dict() | {"model_type": "a2d-qwen3", "architectures": ["A2DQwen3LMHeadModel"]}
-    values |= {"rope_theta": 1000000.0, "rope_scaling": None, "rope_parameters": None}
-    write_config(folder, {k: v for k, v in values.items() if k != "rope_parameters"})
+    tied = ["lm_head.weight"] if small.tie_word_embeddings else []
+    write_shards(folder, {k: w for k, w in network.state_dict().items() if k not in tied})
+    kept = small.to_dict() | {"rope_theta": 1000000.0, "rope_scaling": None, "rope_parameters": None} | config
+    gone = {"rope_parameters", *(key for key, value in config.items() if value is None)}
+    write_config(folder, {key: value for key, value in kept.items() if key not in gone})
     save_tokenizer(folder, tokenizer, "Qwen2Tokenizer")
-    (folder / "generation_config.json").write_text(json.dumps({"temperature": 0.6, "top_p": 0.95, "steps": 512}))
     return folder, network
+
+
+def write_sdar(folder: Path, layers: int = 1) -> Written:
+    """SDAR and TraDo: a Qwen3 in blocks of 4, its mask token in the config."""
+    tokenizer = qwen_tokenizer("<|MASK|>")
+    names = {"AutoConfig": "configuration_sdar.SDARConfig", "AutoModelForCausalLM": "modeling_sdar.SDARForCausalLM"}
+    own = {"model_type": "sdar", "architectures": ["SDARForCausalLM"], "auto_map": names, "block_size": 4}
+    own |= {"mask_token_id": tokenizer.get_vocab()["<|MASK|>"], "attn_implementation": "flex_attention", "debug": False}
+    written = write_qwen(folder, layers, tokenizer, 3, 7, own)
+    for file in ("configuration_sdar.py", "modeling_sdar.py"):
+        (folder / file).write_text(NEVER)
+    return written
+
+
+def write_fast_dllm(folder: Path, layers: int = 1) -> Written:
+    """Fast-dLLM v2: a Qwen2 that predicts one position ahead, in blocks (32 in the real one); nothing in its files but
+    the vocabulary names the mask token."""
+    names = {"AutoConfig": "configuration.Fast_dLLM_QwenConfig", "AutoModel": "modeling.Fast_dLLM_QwenForCausalLM"}
+    own = {"model_type": "Fast_dLLM_Qwen", "architectures": ["Fast_dLLM_QwenForCausalLM"], "auto_map": names}
+    written = write_qwen(folder, layers, qwen_tokenizer("|<MASK>|"), 2, 8, own | {"bd_size": 4})
+    for file in ("configuration.py", "modeling.py"):
+        (folder / file).write_text(NEVER)
+    return written
+
+
+def write_open_dllm(folder: Path, layers: int = 1) -> Written:
+    """Open-dLLM: by its files a Qwen2 with a mask token and no more."""
+    tokenizer = qwen_tokenizer("<M>", mask_token="<M>")
+    names = {"AutoModel": "modeling_qwen2.Qwen2ForCausalLM"}
+    own = {"architectures": ["Qwen2ForCausalLM"], "auto_map": names, "mask_token_id": tokenizer.mask_token_id}
+    written = write_qwen(folder, layers, tokenizer, 2, 9, own, tie_word_embeddings=True)
+    (folder / "modeling_qwen2.py").write_text(NEVER)
+    return written
+
+
+def write_a2d(folder: Path, layers: int = 1) -> Written:
+    """Qwen3-0.6B-diffusion-mdlm: tied embeddings (no lm_head on disk) and the mask token in the tokenizer only."""
+    own = {"model_type": "a2d-qwen3", "architectures": ["A2DQwen3LMHeadModel"]}
+    tokenizer = qwen_tokenizer("<|mask|>", mask_token="<|mask|>")
+    written = write_qwen(folder, layers, tokenizer, 3, 4, own, tie_word_embeddings=True)
+    (folder / "generation_config.json").write_text(json.dumps({"temperature": 0.6, "top_p": 0.95, "steps": 512}))
+    return written
 
 
 # BERT and DistilBERT.
@@ -361,6 +411,19 @@ WRITERS: dict[str, Callable[..., Written]] = {
     "mmada": write_mmada,
     "dream": write_dream,
     "a2d": write_a2d,
+    "sdar": write_sdar,
+    "fast_dllm": write_fast_dllm,
+    "open_dllm": write_open_dllm,
     "bert": write_bert,
     "distilbert": write_distilbert,
 }
+
+# What must be said about a checkpoint whose files do not, and the families that predict one position ahead.
+SAID: dict[str, dict[str, Any]] = {"open_dllm": {"attention": "bidirectional", "shift": True}}
+SHIFTED = ("dream", "fast_dllm", "open_dllm")
+
+
+def load_family(name: str, folder: Path, layers: int = 1) -> tuple[str, Any, Any]:
+    """Its name, its model, and the network the weights came from."""
+    written, network = WRITERS[name](folder / name, layers=layers)
+    return name, dard.load_model(written, **SAID.get(name, {})), network

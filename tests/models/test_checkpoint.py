@@ -40,7 +40,7 @@ def question(seed: int = 0, size: int = 9) -> tuple[torch.Tensor, ...]:
 def test_the_same_weights_in_both_formats_give_equal_logits(key_value_heads: int, tmp_path: Path) -> None:
     network = network_of(num_key_value_heads=key_value_heads)
     llada = dard.load_model(write_llada(tmp_path / "llada", network))
-    llama = dard.load_model(write_llama(tmp_path / "llama", network))
+    llama = dard.load_model(write_llama(tmp_path / "llama", network), attention="bidirectional")
     ids, positions, mask, rows = question()
     expected = network(input_ids=ids[None], position_ids=positions[None], attention_mask=mask[None, None]).logits[0]
     for model in (llada, llama):
@@ -63,7 +63,7 @@ def test_qwen_goes_through_the_same_door(kind: str, tmp_path: Path) -> None:
     wanted = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
     small = {name: values[name] for name in wanted}
     network = family(config(**small, num_key_value_heads=4, head_dim=8, max_position_embeddings=512)).eval()
-    model = dard.load_model(write_llama(tmp_path / kind, network, bare=False))
+    model = dard.load_model(write_llama(tmp_path / kind, network, bare=False), attention="bidirectional")
     ids, positions, mask, rows = question()
     expected = network(input_ids=ids[None], position_ids=positions[None], attention_mask=mask[None, None]).logits[0]
     torch.testing.assert_close(model.logits(ids, positions, mask, rows), expected[rows], atol=1e-5, rtol=1e-5)
@@ -82,7 +82,7 @@ def test_tied_heads_and_settings_of_its_own(tmp_path: Path) -> None:
     network.save_pretrained(folder)
     write_tokenizer_and_mask(folder)
     (folder / "generation_config.json").write_text(json.dumps({"tau_c": 0.2, "tau_u": 0.3, "max_new_tokens": 5}))
-    model = dard.load_model(str(folder))
+    model = dard.load_model(str(folder), attention="bidirectional")
     ids, positions, mask, rows = question()
     expected = network(input_ids=ids[None], position_ids=positions[None], attention_mask=mask[None, None]).logits[0]
     torch.testing.assert_close(model.logits(ids, positions, mask, rows), expected[rows], atol=1e-5, rtol=1e-5)
@@ -135,7 +135,7 @@ def test_a_llada_checkpoint_that_lacks_a_weight_is_refused(part: str, tmp_path: 
 def test_a_llama_checkpoint_that_lacks_a_weight_is_refused(part: str, tmp_path: Path) -> None:
     folder = write_llama(tmp_path / "m", network_of())
     drop_weight(folder, part)
-    assert part in refused(folder)
+    assert part in refused(folder, attention="bidirectional")
 
 
 @pytest.mark.parametrize("part", ["q_proj", "attn_norm"])

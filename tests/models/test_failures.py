@@ -14,6 +14,7 @@ import dard
 from dard.models import memory, placement
 from dard.models.memory import NotEnoughMemory, is_out_of_memory, memory_report
 from dard.models.placement import read_placement
+from dard.models.registry import READABLE
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.models.families import write_bert, write_llada_chat
 from tests.models.folders import change_config
@@ -115,7 +116,7 @@ def test_a_wrong_architecture(kind: Any, tmp_path: Path) -> None:
     change_config(folder, model_type=kind)
     assert refused(folder) == (
         f"model folder 'm' holds a model of type {str(kind)!r}, which has no adapter here; there are adapters for "
-        "LLaDA, MMaDA, Dream, BERT, DistilBERT, and mask-filling Llama, Qwen2 and Qwen3"
+        f"{READABLE}"
     )
 
 

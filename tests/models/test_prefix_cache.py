@@ -29,7 +29,7 @@ from dard.session import Session
 from tests import reference
 from tests.decoders.follow import TINY_GAP, words
 from tests.helpers import ALL_DECODERS, without_times
-from tests.models.families import WRITERS
+from tests.models.families import WRITERS, load_family
 from tests.models.mixes import in_the_table, random_soft
 from tests.models.test_interface import Letters
 from tests.tiny import MASK_ID, VOCABULARY, random_model, random_network
@@ -142,8 +142,7 @@ def test_every_decoder_agrees_with_its_reference_under_a_frozen_prompt(decoder: 
 
 @pytest.mark.parametrize("family", list(WRITERS))
 def test_every_family_agrees_with_the_long_sequence_or_keeps_nothing(family: str, tmp_path: Path) -> None:
-    folder, _ = WRITERS[family](tmp_path / family, layers=2)
-    model = dard.load_model(folder)
+    model: Any = load_family(family, tmp_path, layers=2)[1]
     for decoder in ("dard", "wino", "standard"):
         session = Session(model, [5, 6, 7, 8], decoder, gen_length=6, prefix_cache="block")
         first, length = session.state, 4
