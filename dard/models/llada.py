@@ -9,7 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from dard.models.asked import Asked
 from dard.models.backbone import BackboneModel
@@ -37,8 +41,39 @@ def matches(config: dict[str, Any]) -> bool:
 
 
 def load(folder: Path, config: dict[str, Any], asked: Asked) -> BackboneModel:
-    network = load_network(folder, LlamaForCausalLM, llama_config(config), asked.placement, NAMES)
+    network = load_llama(folder, config, asked)
     return BackboneModel.of(folder, config, network, load_tokenizer(folder), asked)
+
+
+def load_llama(folder: Path, config: dict[str, Any], asked: Asked) -> LlamaForCausalLM:
+    network = load_network(folder, LlamaForCausalLM, llama_config(config), asked.placement, NAMES)
+    if config.get("rope_full_precision", True):
+        rotate_in_float32(network)
+    return network
+
+
+class Float32Rotary(LlamaRotaryEmbedding):
+    """Sines and cosines in float32, whatever type the weights have; what they rotate becomes float32 with them."""
+
+    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        return super().forward(x[..., :0].float(), position_ids)  # only its type and its device are looked at
+
+
+def attend_in_own_type(module: Any, *states: Tensor, **options: Any) -> Any:
+    """The usual kernel, on queries, keys and values cast back to the type of the network; the mask comes after them."""
+    own, mask = [state.to(module.config.dtype) for state in states[:3]], states[3:]
+    return sdpa_attention_forward(module, *own, *mask, **options)
+
+
+ALL_ATTENTION_FUNCTIONS.register("dard_float32_rotary", attend_in_own_type)
+
+
+def rotate_in_float32(network: LlamaForCausalLM) -> None:
+    """LLaDA rotates queries and keys in float32 and casts them back; a Llama rotates in the type of the weights, which
+    in bfloat16 is enough to change many a most probable token. In float32 it is the same."""
+    rotary = Float32Rotary(network.config).to(network.model.rotary_emb.inv_freq.device)
+    network.model.rotary_emb = rotary
+    network.set_attn_implementation("dard_float32_rotary")
 
 
 def llama_config(config: dict[str, Any]) -> LlamaConfig:

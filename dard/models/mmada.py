@@ -13,12 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from transformers import LlamaForCausalLM
-
 from dard.models import llada
 from dard.models.asked import Asked
 from dard.models.backbone import BackboneModel
-from dard.models.checkpoint import load_network, load_tokenizer
+from dard.models.checkpoint import load_tokenizer
 from dard.models.hub import download
 from dard.models.images import ImageSource, as_pixels, open_image
 from dard.models.magvit import REPOSITORY, Encoder, load_encoder
@@ -40,7 +38,7 @@ def matches(config: dict[str, Any]) -> bool:
 
 def load(folder: Path, config: dict[str, Any], asked: Asked) -> MmadaModel:
     rows = {"embedding_size": config.get("new_vocab_size") or config.get("embedding_size")}
-    network = load_network(folder, LlamaForCausalLM, llada.llama_config(config | rows), asked.placement, llada.NAMES)
+    network = llada.load_llama(folder, config | rows, asked)
     tokenizer = load_tokenizer(folder)
     codes = int(config.get("codebook_size", 8192))
     if not MMU < len(tokenizer) <= network.config.vocab_size - codes:
