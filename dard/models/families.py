@@ -6,15 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from dard.models import llada, mask_filling, masked_lm, mmada
+from dard.models import llada, llada_moe, mask_filling, masked_lm, mmada
 from dard.models.asked import Asked
 from dard.models.base import Model
 from dard.models.checkpoint import first_line, read_json, read_settings
 from dard.models.registry import READABLE
 from dard.state import InputError
 
-# Each module has `matches(config)` and `load(folder, config, asked)`. MMaDA before LLaDA, whose keys it shares.
-ADAPTERS: tuple[ModuleType, ...] = (mmada, llada, mask_filling, masked_lm)
+# Each module has `matches(config)` and `load(folder, config, asked)`. MMaDA and LLaDA-MoE before
+# LLaDA, whose keys or type they share.
+ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, mask_filling, masked_lm)
 
 
 def load_folder(folder: Path, asked: Asked) -> Model:

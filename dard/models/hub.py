@@ -10,6 +10,7 @@ from pathlib import Path
 from dard.state import InputError
 
 FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # weights, configs, tokenizers; never *.py
+PICKLES = ("pytorch_model*.bin",)  # weights of an older repository, of which only tensors will be read
 
 
 def download(hub: str) -> Path:
@@ -24,7 +25,10 @@ def download(hub: str) -> Path:
     )
 
     try:
-        return Path(snapshot_download(hub, allow_patterns=list(FILES)))
+        folder = Path(snapshot_download(hub, allow_patterns=list(FILES)))
+        if not any(folder.glob("*.safetensors")):
+            folder = Path(snapshot_download(hub, allow_patterns=list(PICKLES)))
+        return folder
     except GatedRepoError:
         raise InputError(
             f"model {hub!r} is gated; accept its terms at https://huggingface.co/{hub} "

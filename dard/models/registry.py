@@ -106,7 +106,10 @@ CARDS: dict[str, Card] = {
 }
 
 ANY_OTHER = "a hub id or a folder"
-READABLE = "LLaDA, MMaDA, Dream, SDAR, Fast-dLLM v2, BERT, DistilBERT, and mask-filling Llama, Qwen2 and Qwen3"
+READABLE = (
+    "LLaDA, LLaDA-MoE, MMaDA, Dream, SDAR, Fast-dLLM v2, BERT, DistilBERT, RoBERTa, ModernBERT, "
+    "and mask-filling Llama, Qwen2 and Qwen3"
+)
 OTHER = Card(
     f"any checkpoint of these families: {READABLE}",
     parameters="any",

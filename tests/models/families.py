@@ -19,11 +19,17 @@ from transformers import (
     DistilBertConfig,
     DistilBertForMaskedLM,
     LlamaForCausalLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+    RobertaConfig,
+    RobertaForMaskedLM,
 )
 
 import dard
@@ -98,6 +104,73 @@ def write_llada_chat(folder: Path, layers: int = 1, base: bool = False) -> Writt
     write_config(folder, llada_config(network.config) | ids)
     (folder / "modeling_llada.py").write_text(NEVER)
     (folder / "configuration_llada.py").write_text(NEVER)
+    save_tokenizer(folder, tokenizer, "PreTrainedTokenizerFast")
+    return folder, network
+
+
+def write_llada_moe(folder: Path, layers: int = 1) -> Written:
+    """LLaDA-MoE-7B-A1B: its own keys under LLaDA's model type, every expert's matrices under a name of their own."""
+    tokenizer = qwen_tokenizer("<|mask|>", mask_token="<|mask|>")
+    own = {
+        "hidden_size": 32,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "num_experts": 6,
+        "num_experts_per_tok": 2,
+        "vocab_size": len(tokenizer) + 5,
+        "max_position_embeddings": 8192,
+        "rms_norm_eps": 1e-5,
+        "tie_word_embeddings": False,
+    }
+    rope = {"rope_type": "default", "rope_theta": 50000.0}
+    more = {"head_dim": 8, "moe_intermediate_size": 24, "norm_topk_prob": False, "rope_parameters": rope}
+    network = random_weights(Qwen3MoeForCausalLM(Qwen3MoeConfig(**own, **more)), 10)
+    weights: dict[str, torch.Tensor] = {}
+    for name, weight in network.state_dict().items():
+        if ".experts." not in name:
+            weights[name] = weight
+            continue
+        for expert, matrix in enumerate(weight):
+            place = name.replace("experts.", f"experts.{expert}.")
+            if "gate_up_proj" in name:
+                gate, up = matrix.chunk(2)
+                weights[place.replace("gate_up_proj", "gate_proj.weight")] = gate
+                weights[place.replace("gate_up_proj", "up_proj.weight")] = up
+            else:
+                weights[place + ".weight"] = matrix
+    folder.mkdir()
+    write_shards(folder, weights)
+    write_config(
+        folder,
+        own
+        | {
+            "model_type": "llada",
+            "architectures": ["LLaDAMoEModelLM"],
+            "auto_map": {
+                "AutoConfig": "configuration_llada.LLaDAConfig",
+                "AutoModel": "modeling_llada_moe.LLaDAMoEModelLM",
+            },
+            "attention_bias": False,
+            "clip_qkv": None,
+            "dense_intermediate_size": 64,
+            "expert_intermediate_size": 24,
+            "shared_expert_intermediate_size": None,
+            "eos_token_id": tokenizer.eos_token_id,
+            "hidden_act": "silu",
+            "moe_layer_freq": [1] * layers,
+            "moe_router_enable_expert_bias": False,
+            "moe_router_score_function": "softmax",
+            "norm_topk_prob": None,
+            "partial_rotary_factor": 1,
+            "qk_layernorm": True,
+            "rope_scaling": None,
+            "rope_theta": 50000,
+            "routed_scaling_factor": 1,
+            "router_num_group": None,
+        },
+    )
+    (folder / "modeling_llada_moe.py").write_text(NEVER)
     save_tokenizer(folder, tokenizer, "PreTrainedTokenizerFast")
     return folder, network
 
@@ -406,8 +479,71 @@ def write_distilbert(folder: Path, layers: int = 1) -> Written:
     return folder, network
 
 
+def write_roberta(folder: Path, layers: int = 1) -> Written:
+    """As the older ones are: vocab.json and merges.txt, and the weights in pytorch_model.bin."""
+    folder.mkdir()
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    letters, merges = byte_vocabulary(["<mask>"])
+    vocabulary = {word: number for number, word in enumerate([*specials, *letters])}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
+    own = {
+        "vocab_size": len(vocabulary),
+        "hidden_size": 32,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "max_position_embeddings": 66,
+        "type_vocab_size": 1,
+        "layer_norm_eps": 1e-5,
+        "pad_token_id": 1,
+        "bos_token_id": 0,
+        "eos_token_id": 2,
+    }
+    network = random_weights(RobertaForMaskedLM(RobertaConfig(**own)), 11)
+    tied = ("lm_head.decoder.weight", "lm_head.decoder.bias")
+    torch.save({k: w for k, w in network.state_dict().items() if k not in tied}, folder / "pytorch_model.bin")
+    write_config(folder, own | {"architectures": ["RobertaForMaskedLM"], "model_type": "roberta", "hidden_act": "gelu"})
+    return folder, network
+
+
+def write_modernbert(folder: Path, layers: int = 1, window: int = 128) -> Written:
+    """The first of three layers sees everything, the others half a window to either side."""
+    folder.mkdir()
+    size = write_word_pieces(folder)
+    marks = {"cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]", "pad_token": "[PAD]"}
+    marks |= {"unk_token": "[UNK]", "tokenizer_class": "PreTrainedTokenizerFast"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(marks))
+    (folder / "vocab.txt").unlink()
+    own = {
+        "vocab_size": size,
+        "hidden_size": 32,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+        "max_position_embeddings": 8192,
+        "local_attention": window,
+        "global_attn_every_n_layers": 3,
+        "cls_token_id": 2,
+        "sep_token_id": 3,
+        "pad_token_id": 0,
+    }
+    network = random_weights(ModernBertForMaskedLM(ModernBertConfig(**own)), 12)
+    write_shards(folder, {k: w for k, w in network.state_dict().items() if k != "decoder.weight"})  # tied
+    more = {
+        "architectures": ["ModernBertForMaskedLM"],
+        "model_type": "modernbert",
+        "position_embedding_type": "absolute",
+    }
+    write_config(
+        folder, own | more | {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "decoder_bias": True}
+    )
+    return folder, network
+
+
 WRITERS: dict[str, Callable[..., Written]] = {
     "llada": write_llada_chat,
+    "llada_moe": write_llada_moe,
     "mmada": write_mmada,
     "dream": write_dream,
     "a2d": write_a2d,
@@ -416,7 +552,10 @@ WRITERS: dict[str, Callable[..., Written]] = {
     "open_dllm": write_open_dllm,
     "bert": write_bert,
     "distilbert": write_distilbert,
+    "roberta": write_roberta,
+    "modernbert": write_modernbert,
 }
+ENCODERS = ("bert", "distilbert", "roberta", "modernbert")
 
 # What must be said about a checkpoint whose files do not, and the families that predict one position ahead.
 SAID: dict[str, dict[str, Any]] = {"open_dllm": {"attention": "bidirectional", "shift": True}}
@@ -427,3 +566,8 @@ def load_family(name: str, folder: Path, layers: int = 1) -> tuple[str, Any, Any
     """Its name, its model, and the network the weights came from."""
     written, network = WRITERS[name](folder / name, layers=layers)
     return name, dard.load_model(written, **SAID.get(name, {})), network
+
+
+def places(network: Any, positions: torch.Tensor) -> torch.Tensor:
+    """Positions as the network itself is told them: RoBERTa's first two rows belong to no position."""
+    return positions + (2 if isinstance(network, RobertaForMaskedLM) else 0)

@@ -19,7 +19,7 @@ import dard
 from dard.models import Question, Soft, answer_all, check_needs, offers
 from dard.models.base import Answer, Frozen, answer
 from dard.models.forward import mean_weights
-from tests.models.families import SHIFTED, WRITERS, load_family
+from tests.models.families import ENCODERS, SHIFTED, WRITERS, load_family, places
 from tests.models.mixes import in_the_table, random_soft
 from tests.models.test_families import alone, asked, in_blocks
 from tests.models.test_interface import Letters
@@ -51,7 +51,7 @@ def eager_attention(network: Any, q: Question) -> Tensor:
     with torch.no_grad():
         given = eager(
             input_ids=q.ids[None],
-            position_ids=q.positions[None],
+            position_ids=places(network, q.positions)[None],
             attention_mask=mask[None, None],
             output_attentions=True,
         )
@@ -206,7 +206,7 @@ def test_what_is_no_mix_is_refused(places: Any, ids: Any, weights: Any, sentence
 
 def test_what_the_families_offer(one_layer: Family) -> None:
     name, model, _ = one_layer
-    own = {"mmada": {"freeze", "images"}, "bert": set(), "distilbert": set()}.get(name, {"freeze"})
+    own = {"mmada": {"freeze", "images"}}.get(name, set() if name in ENCODERS else {"freeze"})
     assert offers(model) == {"attention", "soft", "batch"} | own
     check_needs(model, frozenset({"attention", "soft"}), "anybody")
 

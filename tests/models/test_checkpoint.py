@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 import dard
+from dard.models.checkpoint import count_weights
 from tests.models.folders import change_config, write_llada, write_llama
 from tests.tiny import MASK_ID, VOCABULARY, llama_config
 
@@ -166,18 +167,54 @@ def test_a_shard_that_is_gone_or_broken_is_refused(tmp_path: Path) -> None:
     refused(folder)
 
 
-def test_weights_that_are_pickles_are_not_opened(tmp_path: Path) -> None:
-    folder = write_llama(tmp_path / "m", network_of())
+def as_pickle(folder: Path, weights: Any, shards: int) -> None:
     for file in folder.glob("*.safetensors*"):
         file.unlink()
-    torch.save(network_of().state_dict(), folder / "pytorch_model.bin")
+    if shards == 1:
+        torch.save(weights, folder / "pytorch_model.bin")
+        return
+    where = {}
+    for number in range(shards):
+        part = {name: weights[name] for name in sorted(weights)[number::shards]}
+        file = f"pytorch_model-{number + 1:05d}-of-{shards:05d}.bin"
+        torch.save(part, folder / file)
+        where |= dict.fromkeys(part, file)
+    index = {"metadata": {"total_size": 0}, "weight_map": where}
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_weights_may_be_pickled_tensors(shards: int, tmp_path: Path) -> None:
+    folder = write_llada(tmp_path / "m", network_of())
+    expected = dard.load_model(folder).logits(*question())
+    weights: dict[str, torch.Tensor] = {}
+    for file in folder.glob("*.safetensors"):
+        weights |= load_file(file)
+    as_pickle(folder, weights, shards)
+    assert torch.equal(dard.load_model(folder).logits(*question()), expected)
+    assert count_weights(folder) == sum(weight.numel() for weight in weights.values())
+
+
+class Bomb:
+    """Would end the program if it were unpickled."""
+
+    def __reduce__(self) -> Any:
+        return (exit, (3,))
+
+
+def test_nothing_but_tensors_is_unpickled(tmp_path: Path) -> None:
+    folder = write_llada(tmp_path / "m", network_of())
+    as_pickle(folder, {"model.transformer.wte.weight": Bomb()}, 1)
     refused(folder)
+    assert count_weights(folder) == 0
 
 
 def test_no_tokenizer_is_refused(tmp_path: Path) -> None:
     folder = write_llada(tmp_path / "m", network_of())
     (folder / "tokenizer.json").unlink()
-    assert "'m' has no tokenizer.json" in refused(folder)
+    assert refused(folder) == (
+        "model folder 'm' has no tokenizer.json, and neither vocab.txt nor vocab.json with merges.txt"
+    )
 
 
 def test_a_broken_tokenizer_is_refused(tmp_path: Path) -> None:

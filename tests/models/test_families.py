@@ -15,7 +15,7 @@ from dard.models.base import answer_all
 from dard.session import Session
 from dard.state import DecodeState
 from tests.helpers import ALL_DECODERS
-from tests.models.families import SHIFTED, WRITERS, load_family
+from tests.models.families import SHIFTED, WRITERS, load_family, places
 
 PROMPTS = {"mmada": "w5 w7 [MASK] [MASK] w9 [MASK]"}
 TEMPLATE = "the city of [MASK] [MASK] is big [MASK]"
@@ -62,7 +62,11 @@ def alone(network: Any, q: Question, row: int, shift: int, block: int | None = N
     read, keys = int(near[:read].sum()), keys[near]
     everything = torch.ones(1, 1, len(keys), len(keys), dtype=torch.bool)
     with torch.no_grad():
-        logits = network(input_ids=q.ids[keys][None], position_ids=q.positions[keys][None], attention_mask=everything)
+        logits = network(
+            input_ids=q.ids[keys][None],
+            position_ids=places(network, q.positions[keys])[None],
+            attention_mask=everything,
+        )
     return logits.logits[0, read]
 
 
