@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dard.about import QUIET
 from dard.decoders.base import Decision, Decoder, block_places
 from dard.decoders.predict import Prediction
 from dard.decoders.registry import declared_events
@@ -122,6 +123,8 @@ def finish_step(
 ) -> tuple[Step, DecodeState]:
     """The half of a step that comes after the forward pass."""
     began = time.perf_counter()
+    if settings.eos == "never" and model.eos_id is not None:
+        answer.logits[:, model.eos_id] = -torch.inf
     decision = decoder.decide(model, settings, state, question, answer)
     after = apply(state, decision)
     done = decoder.block_done(after)
@@ -218,12 +221,13 @@ def events(before: DecodeState, after: DecodeState, decision: Decision, declared
         if MASKED not in (old, new) and before.tokens[i] != after.tokens[i]:
             found["replaced"].append(i)
     own = {name: sorted(positions) for name, positions in decision.events.items() if name in declared}
+    own["waiting"] = [i for i in own.get("waiting", ()) if after.states[i] == MASKED]
     return {name: positions for name, positions in {**found, **own, "demoted": revoked}.items() if positions}
 
 
 def changed(step: Step) -> list[int]:
     """Positions to which something happened."""
-    return sorted({position for name, positions in step.events.items() if name != "forced" for position in positions})
+    return sorted({position for name, positions in step.events.items() if name not in QUIET for position in positions})
 
 
 def row(values: dict[int, float], length: int) -> list[float | None]:
