@@ -76,7 +76,11 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quantise", type=int, metavar="BITS", help="store weights in 4 or 8 bits")
     parser.add_argument("--plain", action="store_true", help="take the prompt as it stands, also for a chat model")
     add_training(parser)
-    parser.add_argument("--image", metavar="FILE", help="show the model a picture, if it takes one")
+    parser.add_argument(
+        "--image", metavar="FILE", action="append", help="show the model a picture, if it takes one; may be repeated"
+    )
+    parser.add_argument("--squeeze", action="store_true", help="show it whole pictures, squeezed, not their middles")
+    parser.add_argument("--think", action="store_true", help="tell the model to think first, if it can be told")
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +92,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
 
 
 def open_model(args: argparse.Namespace) -> Any:
-    from dard.models import load_model, with_image
+    from dard.models import load_model, with_image, with_thinking
 
     model = load_model(
         args.model,
@@ -100,7 +104,8 @@ def open_model(args: argparse.Namespace) -> Any:
         attention=args.attention,
         shift=args.shift,
     )
-    return model if args.image is None else with_image(model, args.image)
+    model = with_thinking(model) if args.think else model
+    return with_image(model, *args.image, fit="squeeze" if args.squeeze else "crop") if args.image else model
 
 
 def plain_console() -> Console:

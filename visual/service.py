@@ -23,14 +23,15 @@ from dard.decoders import DECODERS, make_settings
 from dard.experiments.variants import ONE_BY_ONE
 from dard.folders import assets
 from dard.metrics import measure
+from dard.models import with_thinking
 from dard.models.registry import CARDS, find_card
 from dard.session import COMPARED, Session
 from dard.settings import Settings
 from dard.state import STATE_NAMES, InputError
 from dard.tasks.judge import judge
 from dard.trace import Trace
-from visual.images import UPLOAD_AT_MOST, Images
-from visual.passes import LOADED, finish, on_zero_gpu, passes
+from visual.images import FITS, TOGETHER_AT_MOST, UPLOAD_AT_MOST, Images
+from visual.passes import LOADED, finish, on_zero_gpu, passes, see
 from visual.payload import header, life, payload, sentence, shown, step_payload
 
 if TYPE_CHECKING:
@@ -206,7 +207,7 @@ class Studio:
             raise InputError(f"lanes must be a list of 1 to {COMPARED_AT_MOST} decoders")
         if not all(isinstance(lane, dict) for lane in lanes):
             raise InputError("each of the lanes must be an object with a decoder and its settings")
-        asked = pick(data, "prompt", "model", "image")
+        asked = pick(data, "prompt", "model", "images", "fit", "think")
         sessions = [self._session({**asked, **pick(lane, "decoder", "settings")}) for lane in lanes]
         if len({session.state.tokens for session in sessions}) > 1:
             raise InputError("the decoders' regions differ in length; give all of them the same gen_length")
@@ -389,9 +390,14 @@ class Studio:
         if not isinstance(settings, dict) or len(settings) > 40:
             raise InputError("settings must be an object of setting names and values")
         make_settings(decoder, settings)  # refuses names that are no settings before they become arguments
-        model = self.model(text(data, "model", 300, self.models[0]))
-        if data.get("image") is not None:
-            model = self._images.show(model, text(data, "image", 100))
+        name = text(data, "model", 300, self.models[0])
+        model = self.model(name)
+        if (images := data.get("images") or []) != []:
+            if not isinstance(images, list) or len(images) > TOGETHER_AT_MOST or not all(shown_id(i) for i in images):
+                raise InputError(f"images must be a list of at most {TOGETHER_AT_MOST} names of pictures")
+            model = self._images.show(name, model, tuple(images), choice(data, "fit", FITS, "crop"), see)
+        if data.get("think") is True:
+            model = with_thinking(model)
         session = Session(model, prompt, decoder, **settings)
         if len(session.state.tokens) > REGION_AT_MOST:
             raise InputError(
@@ -485,6 +491,7 @@ def page_config(studio: Studio) -> dict[str, Any]:
             "region": REGION_AT_MOST,
             "compared": COMPARED_AT_MOST,
             "upload": UPLOAD_AT_MOST,
+            "images": TOGETHER_AT_MOST,
         },
     }
 
@@ -493,9 +500,9 @@ def card_words(name: str) -> dict[str, Any]:
     """What the page says of a model, and whether it takes pictures."""
     card = CARDS.get(name)
     if card is None:
-        return {"about": "a folder or hub repository", "images": False}
+        return {"about": "a folder or hub repository", "images": False, "think": False}
     about = f"{card.title}; {card.parameters} parameters, {card.memory}; {card.licence}; {card.origin}"
-    return {"about": about, "images": card.images}
+    return {"about": about, "images": card.images, "think": card.think}
 
 
 def describe_setting(name: str, kind: Any) -> dict[str, Any]:
@@ -582,6 +589,10 @@ def text(data: dict[str, Any], name: str, at_most: int, default: str | None = No
     if len(value) > at_most:
         raise InputError(f"{name} is {len(value)} characters long; at most {at_most} are allowed")
     return value
+
+
+def shown_id(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 100
 
 
 def decoded(value: Any, what: str, at_most: int) -> bytes:

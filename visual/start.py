@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from dard.__main__ import add_training
-from dard.models import CARDS
+from dard.models import CARDS, offers
 from dard.state import InputError
 from visual.page import build_page, launch_options
-from visual.passes import borrowed, on_zero_gpu
+from visual.passes import borrowed, look, on_zero_gpu, work
 from visual.service import Studio
 
 
@@ -47,9 +48,11 @@ def app_command(args: argparse.Namespace) -> None:
         shift=args.shift,
     )
     if on_zero_gpu():
-        borrowed()
+        borrowed(work), borrowed(look)
         for name in studio.models:  # what is loaded later would not be there in the process that has the GPU
-            studio.model(name)
+            model: Any = studio.model(name)
+            if "images" in offers(model) and hasattr(model, "encoder"):
+                model.encoder()
     try:
         build_page(studio).launch(server_name=args.host, server_port=args.port, **launch_options())
     except (OSError, OverflowError):

@@ -29,6 +29,7 @@ __all__ = [
     "register_model",
     "takes_images",
     "with_image",
+    "with_thinking",
 ]
 
 HUB_ID = re.compile(r"^[\w.-]{1,96}/[\w.-]{1,96}$")
@@ -95,9 +96,19 @@ def takes_images(model: Model) -> bool:
     return "images" in offers(model)
 
 
-def with_image(model: Model, image: ImageSource) -> Model:
-    """The same model with a picture before every prompt: a file's bytes, a path, or a Pillow image."""
+def with_image(model: Model, *images: ImageSource, fit: str = "crop") -> Model:
+    """The same model with pictures before every prompt: each a file's bytes, a path, or a Pillow image.
+
+    `fit`: where a model needs a square, "crop" shows it the middle of a picture and "squeeze" all of it.
+    """
     if not takes_images(model):
         able = ", ".join(name for name, card in CARDS.items() if card.images)
         raise InputError(f"model {model.name!r} takes no image; {able} does")
-    return model.with_image(image)  # type: ignore[attr-defined]
+    return model.with_image(*images, **({} if fit == "crop" else {"fit": fit}))  # type: ignore[attr-defined]
+
+
+def with_thinking(model: Model) -> Model:
+    """The same model, told to think before it answers, as it was tuned to be told."""
+    if "think" not in offers(model):
+        raise InputError(f"model {model.name!r} knows no way to be told to think first")
+    return model.with_thinking()  # type: ignore[attr-defined]

@@ -8,6 +8,7 @@ template stay bare. Nothing here knows about a particular checkpoint: the adapte
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Mapping, Sequence
@@ -47,6 +48,7 @@ class BackboneModel:
 
     offers: frozenset[str] = frozenset({"attention", "soft", "batch", "freeze"})
     forward_arguments: Mapping[str, Any] = {"use_cache": False}
+    think = False
 
     def __init__(
         self,
@@ -77,6 +79,8 @@ class BackboneModel:
         self.shifted = shifted
         self.block_size = block_size
         self.prefixes = PrefixCache()
+        if chat and "enable_thinking" in tokenizer.chat_template:
+            self.offers = self.offers | {"think"}
         known = tokenizer.get_vocab() if chat else {}
         self.end_ids = tuple(known[word] for word in TURN_ENDS if word in known)
 
@@ -159,7 +163,13 @@ class BackboneModel:
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt; a chat model puts it into a conversation that waits for the answer."""
-        return self.encode_piece(as_turn(self.tokenizer, prompt) if self.chat else prompt)
+        return self.encode_piece(as_turn(self.tokenizer, prompt, self.think) if self.chat else prompt)
+
+    def with_thinking(self) -> Self:
+        """This model, told to think first; weights are shared."""
+        told = copy.copy(self)
+        told.think = True
+        return told
 
     def encode_piece(self, text: str) -> list[int]:
         """Token ids of a bare text. A word the vocabulary cannot spell is refused, with the closest words it knows."""

@@ -90,7 +90,8 @@ class Model(Protocol):
     A model that can do more than `logits` says so in `offers`, a set of names, and has a method for it:
     - `answer(questions)`, a list of `Answer`s: "batch" (several questions in one pass; without it there is always one),
       "attention", "soft", and "freeze" (it keeps keys and values). It is never asked for what it does not offer;
-    - `with_image(image)`: "images".
+    - `with_image(*images)`, which gives a model with another `prefix`: "images";
+    - `with_thinking()`, which gives a model that is told to think before it answers: "think".
 
     It may also have `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and
     `suffix`, token ids before every prompt and at the end of every region; `end_ids`, further tokens that end a text;

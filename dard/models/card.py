@@ -16,7 +16,8 @@ class Card:
 
     `folder` for a model that is part of the project, `hub` for one to be fetched, `load` for a registered one.
     `defaults` are settings of decoders; what is not there is the decoder's own default. `chat`: prompts are put into
-    a conversation, or None if only the checkpoint can tell; `images`: a picture can go with the prompt. `attention` and
+    a conversation, or None if only the checkpoint can tell; `images`: pictures can go with the prompt; `think`: it
+    can be told to think first. `attention` and
     `shift` as in `load_model`, for a checkpoint whose files do not tell.
     """
 
@@ -29,6 +30,7 @@ class Card:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     chat: bool | None = False
     images: bool = False
+    think: bool = False
     load: Callable[[], Model] | None = None
     attention: str | None = None
     shift: bool | None = None

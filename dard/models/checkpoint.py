@@ -140,10 +140,10 @@ def load_tokenizer(folder: Path, family: Any = AutoTokenizer) -> Any:
     )
 
 
-def as_turn(tokenizer: Any, prompt: str) -> str:
-    """A prompt as a conversation of one turn that waits for the answer."""
+def as_turn(tokenizer: Any, prompt: str, think: bool = False) -> str:
+    """A prompt as a conversation of one turn that waits for the answer, and for a thought before it if `think`."""
     turn = [{"role": "user", "content": prompt}]
-    return tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True, enable_thinking=False)
+    return tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True, enable_thinking=think)
 
 
 def mask_token(folder: Path, config: dict[str, Any], tokenizer: Any) -> int:

@@ -58,6 +58,7 @@ CARDS: dict[str, Card] = {
         defaults=MMADA,
         chat=True,
         images=True,
+        think=True,
     ),
     "dream-7b-instruct": Card(
         "Dream instruction model, a Qwen2 that predicts one position ahead",
