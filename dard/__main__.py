@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from dard.plugins import files_in, load_file
@@ -94,16 +95,18 @@ def add_training(parser: argparse.ArgumentParser) -> None:
 def open_model(args: argparse.Namespace) -> Any:
     from dard.models import load_model, with_image, with_thinking
 
-    model = load_model(
-        args.model,
-        device=args.device,
-        dtype=args.dtype,
-        device_map=args.device_map,
-        quantise=args.quantise,
-        chat=False if args.plain else None,
-        attention=args.attention,
-        shift=args.shift,
-    )
+    with loading_bar() as tell:
+        model = load_model(
+            args.model,
+            progress=tell,
+            device=args.device,
+            dtype=args.dtype,
+            device_map=args.device_map,
+            quantise=args.quantise,
+            chat=False if args.plain else None,
+            attention=args.attention,
+            shift=args.shift,
+        )
     model = with_thinking(model) if args.think else model
     return with_image(model, *args.image, fit="squeeze" if args.squeeze else "crop") if args.image else model
 
@@ -112,11 +115,20 @@ def plain_console() -> Console:
     return Console(highlight=False)
 
 
-def progress_bar() -> Progress:
+def progress_bar(count: ProgressColumn | None = None) -> Progress:
     """On standard error, and only there, so that standard output stays clean."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    count = count or TextColumn("{task.completed}/{task.total}")
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeElapsedColumn())
     console = Console(stderr=True)
-    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def loading_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """How far a model is on its way, in bytes."""
+    with progress_bar(DownloadColumn()) as bar:
+        task = bar.add_task("loading", total=None)
+        yield lambda doing, done, total: bar.update(task, description=doing, completed=done, total=total or None)
 
 
 def decode_command(args: argparse.Namespace) -> None:

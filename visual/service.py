@@ -12,7 +12,7 @@ import binascii
 import json
 import secrets
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -89,6 +89,25 @@ class Run:
         return [{"id": number, "name": lane.name} for number, lane in enumerate(self.lanes)]
 
 
+class Arrival:
+    """A model on its way, and how many wait for it."""
+
+    def __init__(self, name: str) -> None:
+        card = CARDS.get(name)
+        size = f" ({card.parameters} parameters, {card.memory})" if card else ""
+        self.name = name
+        self.text = f"Loading {shown(name)}{size}; the first time this takes a while …"
+        self.waiting = 0
+        self.over = threading.Event()
+        self.error: Exception | None = None
+
+    def tell(self, doing: str, done: int, total: int) -> None:
+        if doing == "fetching" and not self.waiting:
+            raise InputError(f"nobody waits for model {shown(self.name)} any more; what has been fetched of it is kept")
+        of = f" of {total / 1e9:.1f}" if total else ""
+        self.text = f"{doing.capitalize()} {shown(self.name)}: {done / 1e9:.1f}{of} GB …"
+
+
 class Studio:
     """The service behind a page. One instance per server."""
 
@@ -102,8 +121,10 @@ class Studio:
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._animating = threading.Lock()
+        self._arrivals: dict[str, Arrival] = {}
+        self._left: deque[str] = deque(maxlen=100)  # questions of visitors who no longer wait for a model
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str, progress: Callable[[str, int, int], None] | None = None) -> Model:
         """A model by name, loaded once. Visitors choose among the names the server was started with."""
         if name not in self.models:
             raise InputError(f"unknown model {shown(name)!r}; this page offers {', '.join(self.models)}")
@@ -111,7 +132,7 @@ class Studio:
             if name not in self._loaded:
                 from dard.models import load_model
 
-                self._loaded[name] = LOADED[name] = load_model(name, **self.loading)
+                self._loaded[name] = LOADED[name] = load_model(name, progress=progress, **self.loading)
             return self._loaded[name]
 
     def defaults(self, name: str) -> dict[str, dict[str, Any]] | None:
@@ -123,12 +144,41 @@ class Studio:
         return {decoder: make_settings(decoder, {}, source).as_dict() for decoder in DECODERS}
 
     def waiting(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What to tell a visitor before a model is loaded for the first time; nothing if it is there already."""
-        name = text(data, "model", 300, self.models[0])
-        if name in self.models and name not in self._loaded:
-            card = CARDS.get(name)
-            size = f" ({card.parameters} parameters, {card.memory})" if card else ""
-            yield {"kind": "waiting", "text": f"Loading {shown(name)}{size}; the first time this takes a while …"}
+        """What to tell a visitor while a model is loaded for the first time; nothing if it is there already.
+
+        Who waits may leave, by `stop` with the name of the question; when the last one has left, fetching ends.
+        """
+        name, question = text(data, "model", 300, self.models[0]), text(data, "question", 100, "")
+        if name not in self.models or name in self._loaded:
+            return
+        with self._lock:
+            new = name not in self._arrivals
+            arrival = self._arrivals.setdefault(name, Arrival(name))
+            arrival.waiting += 1
+        if new:
+            threading.Thread(target=self._arrive, args=(arrival,), daemon=True).start()
+        try:
+            while not arrival.over.is_set():
+                yield {"kind": "waiting", "text": arrival.text, "loading": question}
+                arrival.over.wait(0.5)
+                if question in self._left:
+                    self._left.remove(question)
+                    raise InputError(f"loading {shown(name)} was left; what has been fetched of it is kept")
+        finally:
+            with self._lock:
+                arrival.waiting -= 1
+        if arrival.error is not None:
+            raise arrival.error
+
+    def _arrive(self, arrival: Arrival) -> None:
+        try:
+            self.model(arrival.name, arrival.tell)
+        except Exception as error:  # told to all who wait
+            arrival.error = error
+        finally:
+            with self._lock:
+                del self._arrivals[arrival.name]
+            arrival.over.set()
 
     def health(self) -> dict[str, Any]:
         """What is loaded and how it is doing."""
@@ -195,7 +245,10 @@ class Studio:
         return {"kind": "steps", "run": run.key, "steps": found}
 
     def stop(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Stop a run after the step it is in."""
+        """Stop a run after the step it is in; or no longer wait for a model, whose question is named in `loading`."""
+        if "loading" in data:
+            self._left.append(text(data, "loading", 100))
+            return {"kind": "stopped", "run": ""}
         run, _ = self._find(data)
         run.stopping.set()
         return {"kind": "stopped", "run": run.key}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +48,7 @@ def load_model(
     image_encoder: str | Path | None = None,
     attention: str | None = None,
     shift: bool | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> Model:
     """Load a model of the registry, a local checkpoint folder, or a hub id such as "owner/name".
 
@@ -54,7 +57,8 @@ def load_model(
     as it stands where the model would put it into a conversation; a template never is. `image_encoder` is the folder
     or hub id of the image encoder, for models that take images. `attention` ("bidirectional", or "block:N" for blocks
     of N tokens that never see a later one) and `shift` (it predicts one position ahead) say how a mask-filling Llama,
-    Qwen2 or Qwen3 was trained, where its files and the registry do not.
+    Qwen2 or Qwen3 was trained, where its files and the registry do not. `progress(doing, done, total)` hears how many
+    bytes have been fetched ("fetching") and put in their place ("loading"); an exception it raises ends a fetching.
 
     Nothing from a checkpoint is executed. Raises `InputError` (a `ValueError`) for anything that cannot be loaded.
     """
@@ -72,13 +76,13 @@ def load_model(
     from dard.models.hub import download
     from dard.models.placement import read_placement
 
-    placement = read_placement(device, dtype, device_map, quantise)
+    placement = replace(read_placement(device, dtype, device_map, quantise), tell=progress)
     encoder = None if image_encoder is None else str(image_encoder)
     if card is None:
         folder = Path(text) if os.path.isdir(text) else None
         shown = folder.name if folder else text
         asked = Asked(placement, shown, chat, {}, encoder, attention, shift)
-        return load_folder(folder or download(text), asked)
+        return load_folder(folder or download(text, progress), asked)
     asked = Asked(
         placement,
         text,
@@ -88,7 +92,7 @@ def load_model(
         card.attention if attention is None else attention,
         card.shift if shift is None else shift,
     )
-    return load_folder(card.folder or download(card.hub or text), asked)
+    return load_folder(card.folder or download(card.hub or text, progress), asked)
 
 
 def takes_images(model: Model) -> bool:

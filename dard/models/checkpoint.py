@@ -21,6 +21,7 @@ from transformers.utils import logging as transformers_logging
 
 from dard.models.memory import check_room, memory_guard
 from dard.models.placement import Placement
+from dard.models.progress import loading
 from dard.state import InputError
 
 NOT_OURS = ("temperature", "seed", "steps")  # settings of other samplers, though they bear names of ours
@@ -98,11 +99,13 @@ def load_network(
     `names` translates weight names: regular expressions to replacements, with one group at most, as transformers
     substitutes \\1 only.
     """
+    size = placement.bytes_for(count_weights(folder))
     if placement.device_map is None:  # a device map may put what does not fit elsewhere
-        check_room(folder.name, placement.bytes_for(count_weights(folder)), placement.device)
+        for device in {placement.device, torch.device("cpu")} if placement.moves else {placement.device}:
+            check_room(folder.name, size, device)
     transformers_logging.disable_progress_bar()  # a second bar in the middle of ours
     transformers_logging.set_verbosity_error()  # it warns of every model type it has no code for, LLaDA's included
-    with memory_guard(f"model {folder.name!r}", placement.device):
+    with memory_guard(f"model {folder.name!r}", placement.device), loading(placement.tell, size):
         network, info = family.from_pretrained(
             folder,
             config=config,

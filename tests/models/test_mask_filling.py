@@ -80,7 +80,7 @@ def test_the_command_line_can_say_it(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 def test_the_registry_knows_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, _ = write_open_dllm(tmp_path / "snapshot")
-    monkeypatch.setattr("dard.models.hub.download", lambda hub: folder)
+    monkeypatch.setattr("dard.models.hub.download", lambda hub, tell: folder)
     model: Any = dard.load_model("open-dcoder-0.5b")
     assert model.shifted and model.block_size is None
     assert CARDS["open-dcoder-0.5b"].hub == "fredzzp/open-dcoder-0.5B"
