@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Column, Table
 
 from dard.plugins import files_in, load_file
@@ -75,32 +76,59 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device-map", metavar="MAP", help="spread the model over several devices: auto, balanced")
     parser.add_argument("--quantise", type=int, metavar="BITS", help="store weights in 4 or 8 bits")
     parser.add_argument("--plain", action="store_true", help="take the prompt as it stands, also for a chat model")
-    parser.add_argument("--image", metavar="FILE", help="show the model a picture, if it takes one")
+    add_training(parser)
+    parser.add_argument(
+        "--image", metavar="FILE", action="append", help="show the model a picture, if it takes one; may be repeated"
+    )
+    parser.add_argument("--squeeze", action="store_true", help="show it whole pictures, squeezed, not their middles")
+    parser.add_argument("--think", action="store_true", help="tell the model to think first, if it can be told")
+
+
+def add_training(parser: argparse.ArgumentParser) -> None:
+    """How a mask-filling Llama or Qwen was trained, where its files do not say."""
+    parser.add_argument(
+        "--attention", metavar="HOW", help="bidirectional, or block:N; only where the model does not say"
+    )
+    parser.add_argument("--shift", action="store_const", const=True, help="the model predicts one position ahead")
 
 
 def open_model(args: argparse.Namespace) -> Any:
-    from dard.models import load_model, with_image
+    from dard.models import load_model, with_image, with_thinking
 
-    model = load_model(
-        args.model,
-        device=args.device,
-        dtype=args.dtype,
-        device_map=args.device_map,
-        quantise=args.quantise,
-        chat=False if args.plain else None,
-    )
-    return model if args.image is None else with_image(model, args.image)
+    with loading_bar() as tell:
+        model = load_model(
+            args.model,
+            progress=tell,
+            device=args.device,
+            dtype=args.dtype,
+            device_map=args.device_map,
+            quantise=args.quantise,
+            chat=False if args.plain else None,
+            attention=args.attention,
+            shift=args.shift,
+        )
+    model = with_thinking(model) if args.think else model
+    return with_image(model, *args.image, fit="squeeze" if args.squeeze else "crop") if args.image else model
 
 
 def plain_console() -> Console:
     return Console(highlight=False)
 
 
-def progress_bar() -> Progress:
+def progress_bar(count: ProgressColumn | None = None) -> Progress:
     """On standard error, and only there, so that standard output stays clean."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.completed}/{task.total}"))
+    count = count or TextColumn("{task.completed}/{task.total}")
+    columns = (TextColumn("{task.description}"), BarColumn(), count, TimeElapsedColumn())
     console = Console(stderr=True)
-    return Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=not console.is_terminal)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+@contextmanager
+def loading_bar() -> Iterator[Callable[[str, int, int], None]]:
+    """How far a model is on its way, in bytes."""
+    with progress_bar(DownloadColumn()) as bar:
+        task = bar.add_task("loading", total=None)
+        yield lambda doing, done, total: bar.update(task, description=doing, completed=done, total=total or None)
 
 
 def decode_command(args: argparse.Namespace) -> None:

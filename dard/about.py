@@ -83,7 +83,9 @@ EVENTS: dict[str, Event] = {
     "accepted": Event("accepted", "taken as it stood, because decoding had stopped moving or reached its cap"),
     "forced": Event("forced in", "the surest of those below the threshold, taken so that the step makes progress"),
     "edited": Event("edited", "changed by hand"),
+    "waiting": Event("waits for the others", "its best guess ends the text, and end tokens come last (eos = last)"),
 }
+QUIET = ("forced", "waiting")  # these change nothing by themselves
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dard.about import QUIET
 from dard.decoders.base import Decision, Decoder, block_places
 from dard.decoders.predict import Prediction
 from dard.decoders.registry import declared_events
-from dard.models.base import Answer, Frozen, Model, Question, answer_all, offers
+from dard.models.base import Answer, Frozen, Model, Question, answer_all, as_trained, offers
 from dard.models.memory import memory_guard, peak_bytes
 from dard.settings import Settings
 from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
@@ -93,9 +94,18 @@ def shared(model: Model, group: list[Asked]) -> Iterator[tuple[Session, Step, De
 
 
 def ask(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) -> Question:
-    """What a step asks. With a prefix cache the prompt stays as it was in the first step of the block."""
-    question = decoder.ask(model, settings, state)
-    if settings.prefix_cache == "off" or not state.prompt:
+    """What a step asks, under the mask the model really uses. With a prefix cache the prompt stays as it was in the
+    first step of the block; in a block-causal model nothing before the block can change, so all of it stays."""
+    question = as_trained(model, decoder.ask(model, settings, state))
+    if settings.prefix_cache == "off":
+        return question
+    if (size := getattr(model, "block_size", None)) is not None:
+        used = torch.cat([question.rows, *([question.soft.positions.cpu()] if question.soft else ())])
+        length = int(question.positions[used].min()) // size * size
+        ids, positions, mask = question.ids[:length], question.positions[:length], question.mask[:length, :length]
+        kept = Frozen(length, Question(ids, positions, mask, question.rows[:0]))
+        return replace(question, frozen=kept) if length else question
+    if not state.prompt:
         return question
     opening = ask(decoder, model, settings, state.opening) if state.opening else None
     return replace(question, frozen=Frozen(len(state.prompt), opening))
@@ -113,6 +123,8 @@ def finish_step(
 ) -> tuple[Step, DecodeState]:
     """The half of a step that comes after the forward pass."""
     began = time.perf_counter()
+    if settings.eos == "never" and model.eos_id is not None:
+        answer.logits[:, model.eos_id] = -torch.inf
     decision = decoder.decide(model, settings, state, question, answer)
     after = apply(state, decision)
     done = decoder.block_done(after)
@@ -209,12 +221,13 @@ def events(before: DecodeState, after: DecodeState, decision: Decision, declared
         if MASKED not in (old, new) and before.tokens[i] != after.tokens[i]:
             found["replaced"].append(i)
     own = {name: sorted(positions) for name, positions in decision.events.items() if name in declared}
+    own["waiting"] = [i for i in own.get("waiting", ()) if after.states[i] == MASKED]
     return {name: positions for name, positions in {**found, **own, "demoted": revoked}.items() if positions}
 
 
 def changed(step: Step) -> list[int]:
     """Positions to which something happened."""
-    return sorted({position for name, positions in step.events.items() if name != "forced" for position in positions})
+    return sorted({position for name, positions in step.events.items() if name not in QUIET for position in positions})
 
 
 def row(values: dict[int, float], length: int) -> list[float | None]:
@@ -237,8 +250,9 @@ def record_mask(step: Step, state: DecodeState, question: Question) -> None:
     if len(question.ids) != size + len(state.block_range):
         return
     inside = block_places(state)
-    outside = None
-    if size > len(state.block_range):
-        first = 0 if state.prompt or state.block_range.start else state.block_range.stop
-        outside = question.mask[first, inside].numpy()
+    seen = question.mask[inside].any(
+        dim=0
+    )  # whom the block sees outside: in a block-causal model only what is before it
+    seen[inside] = False
+    outside = question.mask[seen][:, inside].any(dim=0).numpy() if seen.any() else None
     step.set_mask(question.mask[inside[:, None], inside].numpy(), outside)

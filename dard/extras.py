@@ -7,6 +7,10 @@ import importlib.util
 from dard.state import InputError
 
 
+def has(package: str) -> bool:
+    return importlib.util.find_spec(package.replace("-", "_")) is not None
+
+
 def need(what: str, extra: str, *packages: str) -> None:
     """Refuse with one sentence what needs packages of an extra that are not installed.
 
@@ -14,7 +18,7 @@ def need(what: str, extra: str, *packages: str) -> None:
     Traceback (most recent call last):
     dard.state.InputError: this needs no-such-package, which is not installed; install the extra 'large' of dard-studio
     """
-    missing = [name for name in packages if importlib.util.find_spec(name.replace("-", "_")) is None]
+    missing = [name for name in packages if not has(name)]
     if missing:
         verb = "which is" if len(missing) == 1 else "which are"
         raise InputError(

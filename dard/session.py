@@ -273,6 +273,7 @@ class Session:
             ),
             steps=self.steps,
             token_text={token: model.token_text(token) for token in sorted(seen)},
+            block_size=getattr(model, "block_size", None),
             text=model.decode(list(itertools.takewhile(lambda token: token not in ends, self.state.tokens))),
         )
 

@@ -85,9 +85,14 @@ class Settings:
     )  # fmt: skip
     temperature: float = setting(0.0, "Gumbel noise on the prediction; 0 is argmax", float, low=0, high=10)
     seed: int = setting(0, "seed of that noise", int, low=0, high=2**31 - 1)
+    eos: str = setting(
+        "free", "end tokens: as the model predicts them; never: the end of the text is not predicted; last: a position "
+        "that predicts an end waits until no other of its block does not", str, choices=("free", "never", "last"),
+    )  # fmt: skip
     prefix_cache: str = setting(
-        "off", "block: the prompt's keys and values are computed once per block, which is faster and changes results",
-        str, choices=("off", "block"),
+        "off", "block: the prompt's keys and values are computed once per block, which is faster and changes results "
+        "(on a block-causal model: those of all that is before the block, and results stay)", str,
+        choices=("off", "block"),
     )  # fmt: skip
 
     def __post_init__(self) -> None:

@@ -43,6 +43,7 @@ class DecodeState:
     `confidence` is c of the previous step (0 where none was computed yet, 1 for fixed positions);
     `reliability` is the value candidates are ordered by (equal to the confidence for the default ordering).
     `memory` belongs to the decoder: what it must remember inside a block (see each decoder's file).
+    `lead`: how many tokens of the prompt belong to the first block, which is shorter by them (block-causal models).
     `opening` is the state the block began with; nothing: this one. `record`: whether anyone will look at the step; what
     is not needed to decide is left out otherwise.
     """
@@ -54,6 +55,7 @@ class DecodeState:
     confidence: tuple[float, ...]
     reliability: tuple[float, ...]
     block_length: int
+    lead: int = 0
     block: int = 0
     step: int = 0
     memory: Any = None
@@ -62,7 +64,7 @@ class DecodeState:
 
     @property
     def num_blocks(self) -> int:
-        return -(-len(self.tokens) // self.block_length)
+        return self.block_of(len(self.tokens) - 1) + 1
 
     @property
     def finished(self) -> bool:
@@ -71,8 +73,12 @@ class DecodeState:
     @property
     def block_range(self) -> range:
         """The region positions of the block being decoded."""
-        start = self.block * self.block_length
-        return range(start, min(start + self.block_length, len(self.tokens)))
+        start = self.block * self.block_length - self.lead
+        return range(max(start, 0), min(start + self.block_length, len(self.tokens)))
+
+    def block_of(self, position: int) -> int:
+        """The number of the block a region position belongs to."""
+        return (position + self.lead) // self.block_length
 
     def free(self, wanted: str = "MCU") -> list[int]:
         """Positions of the current block that are not given and are in one of the `wanted` states."""
@@ -81,7 +87,7 @@ class DecodeState:
     def at_open_block(self) -> DecodeState:
         """The same state, at the beginning of the first block that still has something to decide."""
         open_positions = [i for i, s in enumerate(self.states) if s != UNMASKED]
-        block = open_positions[0] // self.block_length if open_positions else self.num_blocks
+        block = self.block_of(open_positions[0]) if open_positions else self.num_blocks
         return replace(self, block=block, opening=None)
 
 
@@ -147,7 +153,13 @@ def initial_state(model: Model, prompt: str | Sequence[int], gen_length: int, bl
         )
     else:
         before, region = prefix + ids, [model.mask_id] * gen_length + suffix
-    length, shadow = len(before) + len(region), min(block_length or len(region), len(region))
+    size = getattr(model, "block_size", None)
+    if size is not None and block_length not in (None, size):
+        raise InputError(
+            f"block_length = {block_length} is not allowed; model {model.name!r} was trained on blocks of {size} "
+            f"tokens, of which none sees a later one: block_length must be {size} (or nothing)"
+        )
+    length, shadow = len(before) + len(region), size or min(block_length or len(region), len(region))
     if length > model.max_length:
         raise InputError(
             f"prompt of {len(before)} tokens and a generation region of {len(region)} make {length} tokens; "
@@ -163,4 +175,5 @@ def initial_state(model: Model, prompt: str | Sequence[int], gen_length: int, bl
         confidence=certain,
         reliability=certain,
         block_length=shadow,
+        lead=len(before) % size if size else 0,
     ).at_open_block()

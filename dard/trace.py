@@ -328,6 +328,7 @@ class Trace:
     token_text: Annotated[dict[TokenId, Annotated[str, Field(max_length=MAX_TOKEN_TEXT)]], Field(max_length=1_000_000)]
     text: Annotated[str, Field(max_length=MAX_TEXT)]
     about: About = field(default_factory=About)
+    block_size: Annotated[int, Field(ge=1, le=MAX_LENGTH)] | None = None  # of a model that sees no later block
     format: Literal["dard-trace"] = "dard-trace"
     version: Literal[2] = 2
 

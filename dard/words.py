@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from dard.about import About
+from dard.about import QUIET, About
 from dard.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED, InputError
 from dard.trace import Step, Trace
 
@@ -76,6 +76,11 @@ def against(value: float, threshold: float, symbol: str, relations: tuple[str, s
     return f"{value:.{digits}f}, {relation} {symbol} = {threshold:.{digits}f}"
 
 
+def rest(step: Step) -> str:
+    """Whom a step passed over, surer though they may have been."""
+    return " but for end tokens, which come last" if step.happened("waiting") else ""
+
+
 def company(step: Step) -> str:
     """What a token committed together with others could not see."""
     others = len(step.decided) - 1
@@ -116,6 +121,9 @@ def common(step: Step, position: int, words: Words) -> str | None:
         return f"{words.quote(step.tokens[position])} was put here by hand, as {STATE_NAMES[step.states[position]]}."
     if step.fixed[position]:
         return f"{words.quote(step.tokens[position])} is given by the template: always unmasked, never verified."
+    if position in step.happened("waiting"):
+        c = number(step.confidence[position])
+        return f"Position {position} stays masked: its best guess, with {c}, ends the text, and end tokens come last."
     return None
 
 
@@ -139,7 +147,7 @@ def plainly(step: Step, position: int, words: Words) -> str:
 def summary(step: Step, about: About, words: Words) -> str:
     """One sentence about a whole step: what a screen reader hears."""
     parts = []
-    told = {name: positions for name, positions in step.events.items() if positions and name != "forced"}
+    told = {name: positions for name, positions in step.events.items() if positions and name not in QUIET}
     if "accepted" in told:
         told["accepted"] = [i for i in told["accepted"] if i not in step.decided]
     edited = told.pop("edited", [])

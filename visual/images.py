@@ -12,6 +12,7 @@ import io
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dard.state import InputError
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from dard.models import Model
 
 KEPT = 30
+FITS = ("crop", "squeeze")  # as in dard.models.images, which loads torch
+TOGETHER_AT_MOST = 3  # pictures of one prompt: 1027 tokens each
+See = Callable[[str, "Model", list[Any], str], "Model"]
 UPLOAD_AT_MOST = 16 << 20
 SMALL = 256  # pixels of the longer side of what the page shows
 
@@ -31,7 +35,7 @@ class Images:
 
     def __init__(self) -> None:
         self._images: OrderedDict[str, Image.Image] = OrderedDict()
-        self._seen: dict[tuple[str, str], Model] = {}  # picture and model → the model that has seen it
+        self._seen: dict[tuple[tuple[str, ...], str, str], Model] = {}  # pictures, fit, model → the model that saw them
         self._lock = threading.Lock()
 
     def keep(self, content: bytes) -> dict[str, Any]:
@@ -46,7 +50,7 @@ class Images:
             self._images[name] = image
             while len(self._images) > KEPT:
                 gone, _ = self._images.popitem(last=False)
-                self._seen = {key: model for key, model in self._seen.items() if key[0] != gone}
+                self._seen = {key: model for key, model in self._seen.items() if gone not in key[0]}
         small = image.copy()
         small.thumbnail((SMALL, SMALL))
         file = io.BytesIO()
@@ -54,17 +58,15 @@ class Images:
         address = f"data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}"
         return {"image": name, "width": image.width, "height": image.height, "small": address}
 
-    def show(self, model: Model, name: str) -> Model:
-        """The model with this picture before every prompt."""
-        from dard.models import with_image
-
+    def show(self, name: str, model: Model, names: tuple[str, ...], fit: str, see: See) -> Model:
+        """The model of this name with these pictures before every prompt; `see` makes it."""
         with self._lock:
-            image = self._images.get(name)
-            if image is not None:
-                self._images.move_to_end(name)
-        if image is None:
-            raise InputError("the server has forgotten this picture; choose it again")
-        key = (name, model.name)
+            images = [self._images.get(each) for each in names]
+            if None in images:
+                raise InputError("the server has forgotten this picture; choose it again")
+            for each in names:
+                self._images.move_to_end(each)
+        key = (names, fit, name)
         if key not in self._seen:
-            self._seen[key] = with_image(model, image)
+            self._seen[key] = see(name, model, images, fit)
         return self._seen[key]

@@ -11,6 +11,7 @@ travels without its model and its past, the model is found in the memory that wa
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
@@ -29,7 +30,6 @@ LEAST_SECONDS, MOST_SECONDS = 15, 120  # how long a GPU may be asked for
 SECONDS_PER_PASS = 0.25  # of an 8 B model and 512 positions, with room to spare
 
 Made = list[tuple[int, Step, DecodeState]]
-Borrowed = Callable[[str, list[Session], int], Iterator[Made]]
 
 
 def on_zero_gpu() -> bool:
@@ -43,7 +43,7 @@ def passes(name: str, sessions: Sequence[Session], most: int | None = None) -> I
         yield from driver.passes(sessions, most)
         return
     bound = max(2 * len(session.state.tokens) for session in sessions)
-    for made in borrowed()(name, list(sessions), bound if most is None else min(most, bound)):
+    for made in borrowed(work)(name, list(sessions), bound if most is None else min(most, bound)):
         for number, step, state in made:
             sessions[number].take(step, state)
         yield [sessions[number] for number, _, _ in made]
@@ -64,19 +64,38 @@ def work(name: str, sessions: list[Session], most: int) -> Iterator[Made]:
         yield [(numbers[id(session)], session.steps[-1], session.state) for session in made]
 
 
-def seconds(name: str, sessions: list[Session], most: int) -> int:
-    """How long to ask for a GPU, from the settings of what is to be decoded.
+def see(name: str, model: Model, images: list[Any], fit: str) -> Model:
+    """The model of this name with pictures in view. Where a GPU is borrowed, their reading happens beside it."""
+    from dard.models import with_image
+
+    if not on_zero_gpu() or model.device.type == "cpu":
+        return with_image(model, *images, fit=fit)
+    shown = copy.copy(model)
+    (shown.prefix,) = borrowed(look)(name, images, fit)  # type: ignore[attr-defined]
+    return shown
+
+
+def look(name: str, images: list[Any], fit: str) -> Iterator[tuple[int, ...]]:
+    """What runs beside the GPU: the tokens that pictures become."""
+    from dard.models import with_image
+
+    yield with_image(LOADED[name], *images, fit=fit).prefix  # type: ignore[attr-defined]
+
+
+def seconds(name: str, sessions: list[Any], most: int | str) -> int:
+    """How long to ask for a GPU, from the settings of what is to be decoded; for a few pictures the least will do.
 
     >>> seconds("llada-8b-instruct", [], 400)
     100
     """
-    return round(min(MOST_SECONDS, max(LEAST_SECONDS, SECONDS_PER_PASS * most)))
+    passes = most if isinstance(most, int) else 0
+    return round(min(MOST_SECONDS, max(LEAST_SECONDS, SECONDS_PER_PASS * passes)))
 
 
 @cache
-def borrowed() -> Borrowed:
-    """`work`, marked so that it runs where a GPU is. A Space looks for such a mark when it starts."""
+def borrowed(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    """`work` or `look`, marked so that it runs where a GPU is. A Space looks for such marks when it starts."""
     import spaces  # installed on ZeroGPU Spaces, and only there
 
     mark: Any = spaces.GPU(duration=seconds)
-    return mark(work)
+    return mark(function)

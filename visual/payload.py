@@ -80,7 +80,9 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
     masked = trace.start.states.count(MASKED)
     given = sum(trace.fixed)
     about = described(trace)
-    block = trace.settings.get("block_length")
+    size = trace.block_size
+    block = size or trace.settings.get("block_length")
+    seers = f"Every token of its block of {size} and of later ones" if size else "Every other token"
     laid = board_of(trace)
     return {
         "format": "dard-view",
@@ -95,6 +97,8 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
         "length": length,
         "fixed": [i for i, given_here in enumerate(trace.fixed) if given_here],
         "block": block if isinstance(block, int) and 0 < block < length else length,
+        "lead": len(trace.prompt_tokens) % size if size else 0,
+        "sees": size,
         "mask": trace.mask_id,
         "eos": trace.eos_id,
         "words": words(trace, trace.start.tokens),
@@ -108,7 +112,7 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
             "say": f"Start. {counted(masked, 'position is', 'positions are')} masked"
             + (f", {counted(given, 'is', 'are')} given by the template." if given else "."),
             "why": {
-                "given": "Given by the template: always unmasked, never verified. Every other token may see it.",
+                "given": f"Given by the template: always unmasked, never verified. {seers} may see it.",
                 "free": "Masked, never decided. The first forward pass has not run yet.",
                 "edited": "Put here by hand, before the first forward pass.",
             },

@@ -12,7 +12,7 @@ import binascii
 import json
 import secrets
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -23,6 +23,7 @@ from dard.decoders import DECODERS, make_settings
 from dard.experiments.variants import ONE_BY_ONE
 from dard.folders import assets
 from dard.metrics import measure
+from dard.models import with_thinking
 from dard.models.registry import CARDS, find_card
 from dard.session import COMPARED, Session
 from dard.settings import Settings
@@ -30,8 +31,8 @@ from dard.state import STATE_NAMES, InputError, UnknownWords
 from dard.tasks import TASKS
 from dard.tasks.judge import judge
 from dard.trace import Trace
-from visual.images import UPLOAD_AT_MOST, Images
-from visual.passes import LOADED, finish, on_zero_gpu, passes
+from visual.images import FITS, TOGETHER_AT_MOST, UPLOAD_AT_MOST, Images
+from visual.passes import LOADED, finish, on_zero_gpu, passes, see
 from visual.payload import header, life, payload, sentence, shown, step_payload
 
 if TYPE_CHECKING:
@@ -91,6 +92,25 @@ class Run:
         return [{"id": number, "name": lane.name} for number, lane in enumerate(self.lanes)]
 
 
+class Arrival:
+    """A model on its way, and how many wait for it."""
+
+    def __init__(self, name: str) -> None:
+        card = CARDS.get(name)
+        size = f" ({card.parameters} parameters, {card.memory})" if card else ""
+        self.name = name
+        self.text = f"Loading {shown(name)}{size}; the first time this takes a while …"
+        self.waiting = 0
+        self.over = threading.Event()
+        self.error: Exception | None = None
+
+    def tell(self, doing: str, done: int, total: int) -> None:
+        if doing == "fetching" and not self.waiting:
+            raise InputError(f"nobody waits for model {shown(self.name)} any more; what has been fetched of it is kept")
+        of = f" of {total / 1e9:.1f}" if total else ""
+        self.text = f"{doing.capitalize()} {shown(self.name)}: {done / 1e9:.1f}{of} GB …"
+
+
 class Studio:
     """The service behind a page. One instance per server."""
 
@@ -104,8 +124,10 @@ class Studio:
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._animating = threading.Lock()
+        self._arrivals: dict[str, Arrival] = {}
+        self._left: deque[str] = deque(maxlen=100)  # questions of visitors who no longer wait for a model
 
-    def model(self, name: str) -> Model:
+    def model(self, name: str, progress: Callable[[str, int, int], None] | None = None) -> Model:
         """A model by name, loaded once. Visitors choose among the names the server was started with."""
         if name not in self.models:
             raise InputError(f"unknown model {shown(name)!r}; this page offers {', '.join(self.models)}")
@@ -113,7 +135,7 @@ class Studio:
             if name not in self._loaded:
                 from dard.models import load_model
 
-                self._loaded[name] = LOADED[name] = load_model(name, **self.loading)
+                self._loaded[name] = LOADED[name] = load_model(name, progress=progress, **self.loading)
             return self._loaded[name]
 
     def defaults(self, name: str) -> dict[str, dict[str, Any]] | None:
@@ -125,12 +147,41 @@ class Studio:
         return {decoder: make_settings(decoder, {}, source).as_dict() for decoder in DECODERS}
 
     def waiting(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """What to tell a visitor before a model is loaded for the first time; nothing if it is there already."""
-        name = text(data, "model", 300, self.models[0])
-        if name in self.models and name not in self._loaded:
-            card = CARDS.get(name)
-            size = f" ({card.parameters} parameters, {card.memory})" if card else ""
-            yield {"kind": "waiting", "text": f"Loading {shown(name)}{size}; the first time this takes a while …"}
+        """What to tell a visitor while a model is loaded for the first time; nothing if it is there already.
+
+        Who waits may leave, by `stop` with the name of the question; when the last one has left, fetching ends.
+        """
+        name, question = text(data, "model", 300, self.models[0]), text(data, "question", 100, "")
+        if name not in self.models or name in self._loaded:
+            return
+        with self._lock:
+            new = name not in self._arrivals
+            arrival = self._arrivals.setdefault(name, Arrival(name))
+            arrival.waiting += 1
+        if new:
+            threading.Thread(target=self._arrive, args=(arrival,), daemon=True).start()
+        try:
+            while not arrival.over.is_set():
+                yield {"kind": "waiting", "text": arrival.text, "loading": question}
+                arrival.over.wait(0.5)
+                if question in self._left:
+                    self._left.remove(question)
+                    raise InputError(f"loading {shown(name)} was left; what has been fetched of it is kept")
+        finally:
+            with self._lock:
+                arrival.waiting -= 1
+        if arrival.error is not None:
+            raise arrival.error
+
+    def _arrive(self, arrival: Arrival) -> None:
+        try:
+            self.model(arrival.name, arrival.tell)
+        except Exception as error:  # told to all who wait
+            arrival.error = error
+        finally:
+            with self._lock:
+                del self._arrivals[arrival.name]
+            arrival.over.set()
 
     def health(self) -> dict[str, Any]:
         """What is loaded and how it is doing."""
@@ -225,7 +276,10 @@ class Studio:
         return {"kind": "steps", "run": run.key, "steps": found}
 
     def stop(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Stop a run after the step it is in."""
+        """Stop a run after the step it is in; or no longer wait for a model, whose question is named in `loading`."""
+        if "loading" in data:
+            self._left.append(text(data, "loading", 100))
+            return {"kind": "stopped", "run": ""}
         run, _ = self._find(data)
         run.stopping.set()
         return {"kind": "stopped", "run": run.key}
@@ -237,7 +291,7 @@ class Studio:
             raise InputError(f"lanes must be a list of 1 to {COMPARED_AT_MOST} decoders")
         if not all(isinstance(lane, dict) for lane in lanes):
             raise InputError("each of the lanes must be an object with a decoder and its settings")
-        asked = pick(data, "prompt", "model", "image")
+        asked = pick(data, "prompt", "model", "images", "fit", "think")
         sessions = [self._session({**asked, **pick(lane, "decoder", "settings")}) for lane in lanes]
         if len({session.state.tokens for session in sessions}) > 1:
             raise InputError("the decoders' regions differ in length; give all of them the same gen_length")
@@ -425,9 +479,14 @@ class Studio:
         if not isinstance(settings, dict) or len(settings) > 40:
             raise InputError("settings must be an object of setting names and values")
         make_settings(decoder, settings)  # refuses names that are no settings before they become arguments
-        model = self.model(text(data, "model", 300, self.models[0]))
-        if data.get("image") is not None:
-            model = self._images.show(model, text(data, "image", 100))
+        name = text(data, "model", 300, self.models[0])
+        model = self.model(name)
+        if (images := data.get("images") or []) != []:
+            if not isinstance(images, list) or len(images) > TOGETHER_AT_MOST or not all(shown_id(i) for i in images):
+                raise InputError(f"images must be a list of at most {TOGETHER_AT_MOST} names of pictures")
+            model = self._images.show(name, model, tuple(images), choice(data, "fit", FITS, "crop"), see)
+        if data.get("think") is True:
+            model = with_thinking(model)
         session = Session(model, prompt, decoder, **settings)
         if len(session.state.tokens) > REGION_AT_MOST:
             raise InputError(
@@ -521,6 +580,7 @@ def page_config(studio: Studio) -> dict[str, Any]:
             "region": REGION_AT_MOST,
             "compared": COMPARED_AT_MOST,
             "upload": UPLOAD_AT_MOST,
+            "images": TOGETHER_AT_MOST,
         },
     }
 
@@ -529,9 +589,9 @@ def card_words(name: str) -> dict[str, Any]:
     """What the page says of a model, and whether it takes pictures."""
     card = CARDS.get(name)
     if card is None:
-        return {"about": "a folder or hub repository", "images": False}
+        return {"about": "a folder or hub repository", "images": False, "think": False}
     about = f"{card.title}; {card.parameters} parameters, {card.memory}; {card.licence}; {card.origin}"
-    return {"about": about, "images": card.images}
+    return {"about": about, "images": card.images, "think": card.think}
 
 
 def describe_setting(name: str, kind: Any) -> dict[str, Any]:
@@ -618,6 +678,10 @@ def text(data: dict[str, Any], name: str, at_most: int, default: str | None = No
     if len(value) > at_most:
         raise InputError(f"{name} is {len(value)} characters long; at most {at_most} are allowed")
     return value
+
+
+def shown_id(value: Any) -> bool:
+    return isinstance(value, str) and len(value) <= 100
 
 
 def decoded(value: Any, what: str, at_most: int) -> bytes:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import argparse
 import os
+from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
-from dard.models import CARDS
+from dard.__main__ import add_training
+from dard.models import CARDS, offers
 from dard.state import InputError
 from visual.page import build_page, launch_options
-from visual.passes import borrowed, on_zero_gpu
+from visual.passes import borrowed, look, on_zero_gpu, work
 from visual.service import Studio
 
 
@@ -27,6 +29,7 @@ def add_app_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"))
     parser.add_argument("--device-map", metavar="MAP", help="spread a model over several devices: auto, balanced")
     parser.add_argument("--quantise", type=int, choices=(4, 8), help="store weights in so many bits")
+    add_training(parser)
     everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
     parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", everywhere))
     parser.add_argument("--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT", "7860"))
@@ -41,11 +44,15 @@ def app_command(args: argparse.Namespace) -> None:
         dtype=args.dtype,
         device_map=args.device_map,
         quantise=args.quantise,
+        attention=args.attention,
+        shift=args.shift,
     )
     if on_zero_gpu():
-        borrowed()
+        borrowed(work), borrowed(look)
         for name in studio.models:  # what is loaded later would not be there in the process that has the GPU
-            studio.model(name)
+            model: Any = studio.model(name)
+            if "images" in offers(model) and hasattr(model, "encoder"):
+                model.encoder()
     try:
         build_page(studio).launch(server_name=args.host, server_port=args.port, **launch_options())
     except (OSError, OverflowError):

@@ -11,6 +11,7 @@ export class Client {
     this.working = false;
     this.stopping = false; // what is going on shall end, and nothing shall follow from it
     this.next = null; // what shall be done then
+    this.loading = null; // the question that waits for a model
   }
 
   /** Asks the server, which does one thing at a time; `then` follows if there was an answer and it was not stopped. */
@@ -25,6 +26,7 @@ export class Client {
     let heard = Promise.resolve();
     const take = async (reply) => {
       if (reply.kind === 'end') return this.ended(answered ? then : null);
+      this.loading = reply.kind === 'waiting' ? reply.loading : null;
       if (reply.kind === 'waiting') this.viewer?.setBusy(reply.text);
       else if (reply.kind === 'error') this.host.refuse(reply.text);
       else {
@@ -54,7 +56,8 @@ export class Client {
   }
 
   tellStop() {
-    if (this.run) this.bridge.call('stop', { run: this.run.key });
+    if (this.loading) this.bridge.call('stop', { loading: this.loading });
+    else if (this.run) this.bridge.call('stop', { run: this.run.key });
   }
 
   stop() {

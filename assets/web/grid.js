@@ -48,7 +48,7 @@ export class Grid {
           h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }), h('span', { class: 'dv-n' }, number), marks),
         h('span', { class: 'dv-scar' }, scar), cell && given[i] != null && h('i', { class: 'dv-given' }));
       // `drawn` remembers what is on the page, so that a step touches only what it changes and never makes nodes it has made before.
-      const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && !given.length && i % lane.head.block === 0 ? ' dv-newblock' : ''}`;
+      const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && !given.length && lane.begins(i) ? ' dv-newblock' : ''}`;
       const drawn = { token: null, state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: 0 };
       this.chips.push({ button, kind, size: look, cell, text, number, marks, scar, events: {}, width: 0, drawn });
       button.className = kind;

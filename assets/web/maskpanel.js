@@ -174,7 +174,8 @@ export class MaskPanel {
     if (cell) put(this.note, mask.describe(cell).parts);
     else setText(this.note, '');
     const block = lane.head.block < lane.length ? ` · ${frame.block[0]}–${frame.block[1] - 1}` : '';
-    setText(this.sub, frame.index ? `step ${frame.index}${block}` : 'start');
+    const later = lane.head.sees ? ` · blocks of ${lane.head.sees}, none sees a later one` : '';
+    setText(this.sub, (frame.index ? `step ${frame.index}${block}` : 'start') + later);
     press(this.order, state.order);
     press(this.depth, state.reach ? 'reach' : 'direct');
     this.drawLegend(lane, state.reach > 0);
@@ -203,7 +204,10 @@ export class MaskPanel {
 }
 
 function whyNone(lane, frame) {
-  if (!lane.about.shadow) return `${lane.about.title} uses no shadow block: in every pass each position sees the whole sequence, so there is no mask to draw.`;
+  if (!lane.about.shadow) {
+    const seen = lane.head.sees ? `its block of ${lane.head.sees} and what is before it` : 'the whole sequence';
+    return `${lane.about.title} uses no shadow block: in every pass each position sees ${seen}, so there is no mask to draw.`;
+  }
   if (!frame.index) return 'No forward pass has run yet; the first one will have a mask.';
   if (frame.block[1] - frame.block[0] > LONGEST_BLOCK) return 'The mask of a block this long is too large to draw.';
   return 'This pass had no shadow: it only commits what is left, with everything in view.';

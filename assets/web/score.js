@@ -76,7 +76,7 @@ export class Score {
         g.globalAlpha = 1;
         continue;
       }
-      if (i && (i % lane.head.block === 0 || (lane.board && i % lane.board.width === 0 && i <= lane.board.given.length))) {
+      if (i && (lane.begins(i) || (lane.board && i % lane.board.width === 0 && i <= lane.board.given.length))) {
         g.fillStyle = theme.line2;
         g.fillRect(0, Math.round(y) - 0.5, this.area, 1);
       }

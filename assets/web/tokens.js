@@ -242,12 +242,11 @@ function cost(took) {
 function counts(lane, frame, brief) {
   const count = [0, 0, 0];
   for (const i of lane.free) count[frame.states[i]]++;
-  const { head } = lane;
   const given = lane.length - lane.free.length;
-  const blocks = Math.ceil(lane.length / head.block);
+  const blocks = lane.blockOf(lane.length - 1) + 1;
   return [
     frame.index ? `after step ${frame.index}` : 'start',
-    blocks > 1 && `block ${Math.floor(frame.block[0] / head.block) + 1} of ${blocks}`,
+    blocks > 1 && `block ${lane.blockOf(frame.block[0]) + 1} of ${blocks}`,
     ...[...lane.about.states].map((state) => `${count[LETTER.indexOf(state)]} ${brief ? state : STATES[state]}`),
     given && `${given} given`,
     !brief && cost(frame.took),

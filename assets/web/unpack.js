@@ -79,7 +79,7 @@ export class Lane {
     const start = payload.start;
     this.frames = [{
       index: 0,
-      block: [0, Math.min(payload.block, this.length)],
+      block: [0, Math.min(payload.block - payload.lead, this.length)],
       tokens: Int32Array.from(start.tokens),
       states: Uint8Array.from(start.states, (letter) => CODE[letter]),
       confidence: start.confidence,
@@ -103,6 +103,15 @@ export class Lane {
     const mirrored = new Set(columns.map((column) => column.mirror));
     this.sides = columns.filter((column) => !mirrored.has(column.name)); // each a lane beside the score
     this.mapped = this.sides.find((column) => column.range) || null; // what the score can show in place of the states
+  }
+
+  /** The number of the block of a position; a prompt may have begun the first one. */
+  blockOf(i) {
+    return Math.floor((i + this.head.lead) / this.head.block);
+  }
+
+  begins(i) {
+    return this.blockOf(i) !== this.blockOf(i - 1);
   }
 
   get last() {

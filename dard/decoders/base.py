@@ -26,6 +26,8 @@ from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
 from dard.trace import TOP_K, Step
 from dard.words import Words, plainly
 
+BELOW_ALL = 1000  # no threshold, and no doubt that a factor allows, is as large
+
 
 @dataclass
 class Decision:
@@ -45,6 +47,18 @@ class Decision:
     facts: dict[str, float] = field(default_factory=dict)
     memory: Any = None
     ended_by: str | None = None  # set when the block is done, except by the common reason
+
+    def rank(
+        self, model: Model, settings: Settings, confidence: Mapping[int, float], tokens: Mapping[int, int]
+    ) -> dict[int, float]:
+        """What masked positions are chosen by: their confidence. With eos = last those that predict an end rank below
+        all thresholds while there are others. It orders what is committed; a verification never asks for it."""
+        ends = {model.eos_id, *getattr(model, "end_ids", ())} if settings.eos == "last" else set()
+        waiting = [i for i in confidence if tokens[i] in ends]
+        if len(waiting) == len(confidence):
+            return dict(confidence)
+        self.events["waiting"] = waiting
+        return {i: c - BELOW_ALL if i in waiting else c for i, c in confidence.items()}
 
     def commit(self, positions: Sequence[int], tokens: Mapping[int, int]) -> None:
         """Unmask positions with their tokens."""

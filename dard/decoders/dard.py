@@ -25,7 +25,7 @@ from dard.settings import Settings, setting
 from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
 from dard.trace import TOP_K, Step
 from dard.weights import mixing_weights
-from dard.words import Words, against, number
+from dard.words import Words, against, number, rest
 
 LAMBDA = 0.5 ** (1 / 8)  # the kernel halves every 8 positions
 
@@ -227,14 +227,15 @@ class Dard(Decoder):
         decision.notes["w"] = self.note(settings, w, promoted)
 
         # Transition: M if c ≤ τ_c, C if τ_c < c ≤ τ_u, U above.
+        rank = decision.rank(model, settings, mixed.confidence_at(masked), mixed.tokens_at(masked))
         for i, (token, c) in found.items():
-            letter = self.state_of(settings, c)
+            letter = self.state_of(settings, rank.get(i, c))
             decision.confidence[i] = c
             decision.states[i] = letter
             decision.tokens[i] = model.mask_id if letter == MASKED else token
         # Progress: if no masked position passes τ_c, the most confident one enters all the same.
         if masked and all(decision.states[i] == MASKED for i in masked):
-            best = most_confident({i: found[i][1] for i in masked}, 1)[0]
+            best = most_confident(rank, 1)[0]
             decision.tokens[best], decision.states[best] = found[best][0], CANDIDATE
             decision.events["forced"] = [best]
         if settings.ordering in ("entropy", "margin"):
@@ -326,10 +327,12 @@ class Dard(Decoder):
         prediction = self.predict(model, settings, state, logits, noise=True)
         decision = Decision(memory=state.memory, ended_by=state.memory.committing, paths={"x": (masked, prediction)})
         decision.confidence = prediction.confidence_at(masked)
-        best = most_confident(decision.confidence, 1)
+        tokens = prediction.tokens_at(masked)
+        rank = decision.rank(model, settings, decision.confidence, tokens)
+        best = most_confident(rank, 1)
         if settings.cycle == "reopen":
-            best = [i for i in masked if decision.confidence[i] > settings.tau_u] or best
-        decision.commit(best, prediction.tokens_at(masked))
+            best = [i for i in masked if rank[i] > settings.tau_u] or best
+        decision.commit(best, tokens)
         decision.events["accepted"] = best
         decision.notes["w"] = (
             "This pass only commits what is left, with everything in view: there is no second path to mix."
@@ -377,9 +380,10 @@ class Dard(Decoder):
         if settings.get("cycle") == "reopen" and c > settings["tau_u"]:
             sure = against(c, settings["tau_u"], "τ_u")
             return f"{token} was committed: {sure}; the block had stopped moving, and what is sure is filled at once."
-        rest = "no other was above τ_u" if settings.get("cycle") == "reopen" else "what is left is filled one by one"
-        surest = f"as the surest masked position ({number(c)})"
-        return f"{token} was committed {surest}: the block had stopped moving, and {rest}."
+        alone = f"no other was above τ_u{rest(step)}"
+        why = alone if settings.get("cycle") == "reopen" else "what is left is filled one by one"
+        surest = f"as the surest masked position{rest(step)} ({number(c)})"
+        return f"{token} was committed {surest}: the block had stopped moving, and {why}."
 
     def say_masked(self, step: Step, i: int, words: Words) -> str:
         """A masked position: two predictions, a weight, and where the mix stands between the thresholds."""
@@ -403,7 +407,7 @@ class Dard(Decoder):
         if i in step.forced:
             return (
                 f"{words.quote(step.tokens[i])} entered as a candidate although {above_c}: "
-                f"{mixed}, and no masked position passed, so the surest one did."
+                f"{mixed}, and no masked position passed{rest(step)}, so the surest one did."
             )
         if after == MASKED:
             best = words.guess(step, i, "mix")

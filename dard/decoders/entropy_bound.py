@@ -43,14 +43,16 @@ class EntropyBound(Decoder):
         decision = Decision(paths={"x": (masked, prediction)}, columns={"entropy": entropy})
         decision.confidence = prediction.confidence_at(masked)
         count, total, largest = 0, 0.0, 0.0
-        surest = most_confident(decision.confidence, len(masked))
+        tokens = prediction.tokens_at(masked)
+        rank = decision.rank(model, settings, decision.confidence, tokens)
+        surest = most_confident(rank, len(masked))
         for i in surest:
             total, largest = total + entropy[i], max(largest, entropy[i])
-            if total - largest > settings.gamma:
+            if total - largest > settings.gamma or rank[i] < 0:
                 break
             count += 1
         chosen = surest[:count]  # the first alone has bound 0, so there is always one
-        decision.commit(chosen, prediction.tokens_at(masked))
+        decision.commit(chosen, tokens)
         decision.facts = {"entropy_sum": sum(entropy[i] for i in chosen)}
         return decision
 

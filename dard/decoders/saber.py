@@ -18,7 +18,7 @@ from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
 from dard.state import MASKED, UNMASKED, DecodeState
 from dard.trace import Step
-from dard.words import Words, against, number
+from dard.words import Words, against, number, rest
 
 REMASK_SHARE = 8  # at least one of this many tokens committed in a step is taken back
 SHORT_ANSWER = 32  # masks up to which n below 4 takes few enough passes
@@ -79,10 +79,12 @@ class Saber(Decoder):
         at_commit = memory.committed
         threshold = sum(at_commit.values()) / len(at_commit) if at_commit else 1.0
         open_positions = [i for i in positions if state.states[i] == MASKED]
-        chosen = [i for i in open_positions if confidence[i] > threshold]
+        tokens = prediction.tokens_at(positions)
+        rank = decision.rank(model, settings, {i: confidence[i] for i in open_positions}, tokens)
+        chosen = [i for i in open_positions if rank[i] > threshold]
         if len(chosen) < settings.n:
-            chosen = most_confident({i: confidence[i] for i in open_positions}, settings.n)
-        decision.commit(chosen, prediction.tokens_at(positions))
+            chosen = most_confident(rank, settings.n)
+        decision.commit(chosen, tokens)
         decision.memory = Memory(at_commit | {i: confidence[i] for i in chosen}, state.block_range.stop)
         decision.facts = {"threshold": threshold, "committed": len(chosen)}
 
@@ -129,7 +131,8 @@ class Saber(Decoder):
             return f"{token} stays unmasked: {change}."
         if c > threshold:
             return f"{token} was committed: {against(c, threshold, mean)}."
-        return f"{token} was committed as one of the {step.settings['n']} surest: {against(c, threshold, mean)}."
+        surest = f"one of the {step.settings['n']} surest{rest(step)}"
+        return f"{token} was committed as {surest}: {against(c, threshold, mean)}."
 
 
 def judged(state: DecodeState) -> list[int]:

@@ -11,7 +11,7 @@ from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
 from dard.state import MASKED, UNMASKED, DecodeState, InputError
 from dard.trace import Step
-from dard.words import Words, company, number
+from dard.words import Words, company, number, rest
 
 GUESS = Path("x", "x path", "what the model predicts with everything in view", "the prediction decides")
 
@@ -58,7 +58,7 @@ class Standard(Decoder):
         if settings.steps is None:
             return tuple(schedule(masks, -(-masks // (settings.per_pass or 1))))
         # The region's passes over the blocks that have something to fill; the first `steps mod blocks` take one more.
-        blocks = sorted({i // state.block_length for i, given in enumerate(state.fixed) if not given})
+        blocks = sorted({state.block_of(i) for i, given in enumerate(state.fixed) if not given})
         steps = schedule(settings.steps, len(blocks))[blocks.index(state.block)]
         return tuple(schedule(masks, max(1, min(steps, masks))))
 
@@ -74,7 +74,8 @@ class Standard(Decoder):
         decision.confidence = prediction.confidence_at(masked)
         # Commit the surest n_k. A hand-made edit can leave masks after the last pass: those go one by one.
         count = state.memory[0] if state.memory else 1
-        decision.commit(most_confident(decision.confidence, count), prediction.tokens_at(masked))
+        tokens = prediction.tokens_at(masked)
+        decision.commit(most_confident(decision.rank(model, settings, decision.confidence, tokens), count), tokens)
         decision.facts = {"tokens_this_pass": count}
         return decision
 
@@ -82,7 +83,7 @@ class Standard(Decoder):
         count = int(step.facts.get("tokens_this_pass", len(step.decided)))
         rank = "the surest" if count == 1 else f"one of the {count} surest"
         c = number(step.confidence[position])
-        return committed(step, position, words, f" as {rank} of this pass, with confidence {c}")
+        return committed(step, position, words, f" as {rank} of this pass{rest(step)}, with confidence {c}")
 
 
 def committed(step: Step, position: int, words: Words, how: str) -> str:

@@ -11,7 +11,7 @@ from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
 from dard.state import MASKED, DecodeState
 from dard.trace import Step
-from dard.words import Words, against, number
+from dard.words import Words, against, number, rest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,18 +41,20 @@ class Threshold(Decoder):
         prediction = predict_published(model, settings, state, answer.logits)
         decision = Decision(paths={"x": (masked, prediction)})
         decision.confidence = prediction.confidence_at(masked)
-        surest = most_confident(decision.confidence, len(masked))
+        tokens = prediction.tokens_at(masked)
+        rank = decision.rank(model, settings, decision.confidence, tokens)
+        surest = most_confident(rank, len(masked))
         if settings.factor is None:
-            count = sum(c > settings.threshold for c in decision.confidence.values())
+            count = sum(c > settings.threshold for c in rank.values())
         else:
             count = 0
             while count < len(surest):
-                doubt = 1 - decision.confidence[surest[count]]  # of the k-th surest, k = count + 1
+                doubt = 1 - rank[surest[count]]  # of the k-th surest, k = count + 1
                 if not doubt < settings.factor / (count + 2):
                     break
                 count += 1
         chosen = surest[: max(count, 1)]
-        decision.commit(chosen, prediction.tokens_at(masked))
+        decision.commit(chosen, tokens)
         if count == 0:
             decision.events["forced"] = chosen
         return decision
@@ -62,10 +64,10 @@ class Threshold(Decoder):
         if step.settings.get("factor") is not None:
             count = len(step.decided)
             rank = "the surest" if count == 1 else f"one of the {count} surest"
-            passed = "no position passed" if forced else "it passed"
+            passed = f"no position passed{rest(step)}" if forced else "it passed"
             rule = f"{passed} the test 1 − c_k < f / (k + 1) with f = {step.settings['factor']:g}"
             how = f" as {rank} of this pass, with confidence {number(c)} ({rule})"
         else:
             compared = against(c, step.settings["threshold"], "τ")
-            how = f" although {compared}: no position passed" if forced else f": {compared}"
+            how = f" although {compared}: no position passed{rest(step)}" if forced else f": {compared}"
         return committed(step, position, words, how)

@@ -18,7 +18,7 @@ from dard.models.base import Answer, Model, Question
 from dard.settings import Settings, setting
 from dard.state import MASKED, UNMASKED, DecodeState
 from dard.trace import Step
-from dard.words import Words, against, number
+from dard.words import Words, against, number, rest
 
 ACCEPT_SHARE, ACCEPT_LEAST, ACCEPT_MOST = 0.7, 5, 20  # how many tokens a step may accept, of those still masked
 FIRST_ACCEPT = 30  # what counts as "accepted in the previous step" when a block begins
@@ -75,9 +75,11 @@ class Wino(Decoder):
         prediction = predict_published(model, settings, state, logits_x)
         draft = prediction.confidence_at(masked)
         most = min(max(int(ACCEPT_SHARE * len(masked)), ACCEPT_LEAST), ACCEPT_MOST)
-        above = {i: c for i, c in draft.items() if c > settings.threshold}
-        accepted = most_confident(above, most) or most_confident(draft, 1)
-        decision.commit(accepted, prediction.tokens_at(masked))
+        tokens = prediction.tokens_at(masked)
+        rank = decision.rank(model, settings, draft, tokens)
+        above = {i: c for i, c in rank.items() if c > settings.threshold}
+        accepted = most_confident(above, most) or most_confident(rank, 1)
+        decision.commit(accepted, tokens)
         if not above:
             decision.events["forced"] = accepted
 
@@ -111,7 +113,9 @@ class Wino(Decoder):
                 return f"Position {position} stays masked: its best guess has {compared}."
             token = words.quote(step.tokens[position])
             if position in step.forced:
-                return f"{token} was accepted although {compared}: no position passed, so the surest one did."
+                return (
+                    f"{token} was accepted although {compared}: no position passed{rest(step)}, so the surest one did."
+                )
             return f"{token} was accepted: {compared}."
         token = words.quote(step.tokens_before[position])
         best = words.other_guess(step, position, "s")

@@ -1,14 +1,18 @@
-"""Drives a transformers network bidirectionally: an explicit boolean mask and explicit positions in place of its own.
+"""Drives a transformers network as a mask filler: an explicit boolean mask and explicit positions in place of its own.
 
+Some networks predict one position ahead (`shifted`); some were trained on blocks that never see a later one
+(`block_size`, `pattern`). Both hold for every question, whoever asks.
 The LM head runs on the requested rows only. A chat model puts a prompt into a conversation of one turn; pieces of a
 template stay bare. Nothing here knows about a particular checkpoint: the adapters read those.
 """
 
 from __future__ import annotations
 
+import copy
 import difflib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,10 +22,11 @@ from tokenizers.pre_tokenizers import WhitespaceSplit
 from torch import Tensor
 
 from dard.models.asked import Asked
-from dard.models.base import Answer, Question
-from dard.models.checkpoint import end_token, mask_token
+from dard.models.base import Answer, Question, as_trained
+from dard.models.checkpoint import as_turn, end_token, mask_token
 from dard.models.forward import forward
 from dard.models.prefix import PrefixCache
+from dard.models.readers import with_readers
 from dard.state import UnknownWords
 
 TURN_ENDS = ("<|eot_id|>", "<|im_end|>")  # a chat model closes its turn with one of these, then pads with end tokens
@@ -45,6 +50,7 @@ class BackboneModel:
 
     offers: frozenset[str] = frozenset({"attention", "soft", "batch", "freeze"})
     forward_arguments: Mapping[str, Any] = {"use_cache": False}
+    think = False
 
     def __init__(
         self,
@@ -57,6 +63,8 @@ class BackboneModel:
         max_length: int,
         defaults: Mapping[str, Any] | None = None,
         chat: bool = False,
+        shifted: bool = False,
+        block_size: int | None = None,
     ) -> None:
         self.network = network.eval()
         self.tokenizer = tokenizer
@@ -70,7 +78,11 @@ class BackboneModel:
         self.max_length = max_length
         self.defaults = dict(defaults or {})
         self.chat = chat
+        self.shifted = shifted
+        self.block_size = block_size
         self.prefixes = PrefixCache()
+        if chat and "enable_thinking" in tokenizer.chat_template:
+            self.offers = self.offers | {"think"}
         known = tokenizer.get_vocab() if chat else {}
         self.end_ids = tuple(known[word] for word in TURN_ENDS if word in known)
 
@@ -97,13 +109,34 @@ class BackboneModel:
         """One forward pass over ids [S] at `positions` [S] under `mask` [S, S]; float32 [R, vocab] at `rows` [R]."""
         return self.answer([Question(ids, positions, mask, rows)])[0].logits
 
+    def pattern(self, positions: Tensor) -> Tensor:
+        """Who may see whom at these positions [S], bool [S, S]: nobody a later block, if there are blocks."""
+        block = positions // (self.block_size or self.max_length + 1)
+        return block[:, None] >= block[None, :]
+
+    def as_trained(self, question: Question) -> Question:
+        """The question as the network must be asked."""
+        frozen = question.frozen
+        if frozen is not None and frozen.opening is not None:
+            question = replace(question, frozen=replace(frozen, opening=self.as_trained(frozen.opening)))
+        question = as_trained(self, question)
+        return with_readers(question, self.pattern if self.block_size else None) if self.shifted else question
+
     @torch.no_grad()  # not inference_mode: the caller may overwrite what it gets
     def answer(self, questions: Sequence[Question]) -> list[Answer]:
         """Independent questions in one pass. Frozen prefixes are of different lengths and rarely shared: with one
-        among them, the questions go one by one."""
+        among them, the questions go one by one. Attention is that of the rows that were asked about; readers stand
+        after them and are left out."""
+        sizes = [len(question.ids) for question in questions]
+        questions = [self.as_trained(question) for question in questions]
         if all(q.frozen is None for q in questions):
-            return self._together(questions)
-        return [self._from_frozen(q) if q.frozen else self._together([q])[0] for q in questions]
+            answers = self._together(questions)
+        else:
+            answers = [self._from_frozen(q) if q.frozen else self._together([q])[0] for q in questions]
+        return [
+            each if each.attention is None else replace(each, attention=each.attention[:, :size, :size])
+            for each, size in zip(answers, sizes, strict=True)
+        ]
 
     def _together(self, questions: Sequence[Question]) -> list[Answer]:
         """Shorter questions are padded; padding is never seen."""
@@ -142,13 +175,13 @@ class BackboneModel:
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt; a chat model puts it into a conversation that waits for the answer."""
-        if not self.chat:
-            return self.encode_piece(prompt)
-        turn = [{"role": "user", "content": prompt}]
-        wrapped = self.tokenizer.apply_chat_template(
-            turn, tokenize=False, add_generation_prompt=True, enable_thinking=False
-        )
-        return self.encode_piece(wrapped)
+        return self.encode_piece(as_turn(self.tokenizer, prompt, self.think) if self.chat else prompt)
+
+    def with_thinking(self) -> Self:
+        """This model, told to think first; weights are shared."""
+        told = copy.copy(self)
+        told.think = True
+        return told
 
     def encode_piece(self, text: str) -> list[int]:
         """Token ids of a bare text. A word the vocabulary cannot spell is refused, with the closest words it knows."""

@@ -90,12 +90,15 @@ class Model(Protocol):
     A model that can do more than `logits` says so in `offers`, a set of names, and has a method for it:
     - `answer(questions)`, a list of `Answer`s: "batch" (several questions in one pass; without it there is always one),
       "attention", "soft", and "freeze" (it keeps keys and values). It is never asked for what it does not offer;
-    - `with_image(image)`: "images".
+    - `with_image(*images)`, which gives a model with another `prefix`: "images";
+    - `with_thinking()`, which gives a model that is told to think before it answers: "think".
 
     It may also have `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and
     `suffix`, token ids before every prompt and at the end of every region; `end_ids`, further tokens that end a text;
-    `defaults`, settings; `chat`, whether `encode` wraps; and `words`, all that it can read, if that is a closed list of
-    words with spaces between them.
+    `defaults`, settings; `chat`, whether `encode` wraps; `words`, all that it can read, if that is a closed list of words
+    with spaces between them; and `block_size`, if it was trained on blocks of so many tokens, counted from the first
+    token of the prompt, of which none sees a later one, with `pattern(positions)`: who may see whom at these positions,
+    bool [S, S].
     """
 
     name: str
@@ -122,6 +125,13 @@ class Model(Protocol):
 def offers(model: Model) -> frozenset[str]:
     """What a model can do beyond `logits`."""
     return getattr(model, "offers", frozenset())
+
+
+def as_trained(model: Model, question: Question) -> Question:
+    """The question under the mask the model really uses: what was asked for, as far as its own pattern allows it."""
+    if getattr(model, "block_size", None) is None:
+        return question
+    return replace(question, mask=question.mask & model.pattern(question.positions))  # type: ignore[attr-defined]
 
 
 def check_needs(model: Model, needs: frozenset[str], who: str) -> None:

@@ -16,7 +16,9 @@ class Card:
 
     `folder` for a model that is part of the project, `hub` for one to be fetched, `load` for a registered one.
     `defaults` are settings of decoders; what is not there is the decoder's own default. `chat`: prompts are put into
-    a conversation, or None if only the checkpoint can tell; `images`: a picture can go with the prompt.
+    a conversation, or None if only the checkpoint can tell; `images`: pictures can go with the prompt; `think`: it can
+    be told to think first. `tested`: what the tests have seen of it; a format is tested by small random checkpoints.
+    `attention` and `shift` as in `load_model`, for a checkpoint whose files do not tell.
     """
 
     title: str
@@ -28,7 +30,11 @@ class Card:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     chat: bool | None = False
     images: bool = False
+    think: bool = False
+    tested: str = "format tested, weights never seen here"
     load: Callable[[], Model] | None = None
+    attention: str | None = None
+    shift: bool | None = None
 
     @property
     def link(self) -> str | None:
@@ -46,6 +52,7 @@ class Card:
             "parameters": self.parameters,
             "memory": self.memory,
             "licence": self.licence,
+            "tested": self.tested,
             "prompt": f"{prompt}, image" if self.images else prompt,
             "defaults": ", ".join(f"{name} {value}" for name, value in self.defaults.items()) or "the decoder's",
         }

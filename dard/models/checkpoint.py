@@ -1,5 +1,7 @@
 """Reads what all checkpoint folders have in common: config, weights, tokenizer. No code from a folder is ever run.
 
+Weights are safetensors, or pickles of which nothing but tensors is read; a tokenizer is tokenizer.json, or the
+vocabulary files of older checkpoints.
 A checkpoint that lacks a weight is refused; transformers alone would go on with random numbers. Which class a folder
 belongs to is the adapters' business.
 """
@@ -8,16 +10,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
+import torch
+from safetensors import safe_open
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
 
 from dard.models.memory import check_room, memory_guard
 from dard.models.placement import Placement
+from dard.models.progress import loading
 from dard.state import InputError
 
 NOT_OURS = ("temperature", "seed", "steps")  # settings of other samplers, though they bear names of ours
@@ -42,28 +46,49 @@ def read_settings(folder: Path) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in NOT_OURS}
 
 
+def check_switches(what: str, config: dict[str, Any], built_in: Mapping[str, tuple[Any, ...]]) -> None:
+    """Refuse, by its name, a switch that makes another network than the one at hand, which has some values built in."""
+    for name, allowed in built_in.items():
+        if name in config and config[name] not in allowed:
+            raise InputError(
+                f"config.json of this {what} checkpoint has {name} = {str(config[name])[:40]}, which makes another "
+                f"network than there is here; {name} must be {' or '.join(str(value) for value in allowed)}"
+            )
+
+
 def as_config(family: Any, config: dict[str, Any]) -> Any:
     """The config as an object of a transformers class, whatever model type it names itself."""
     return family.from_dict({name: value for name, value in config.items() if name != "model_type"})
 
 
+def has_safetensors(folder: Path) -> bool:
+    return any(folder.glob("*.safetensors"))
+
+
 def weight_files(folder: Path) -> list[Path]:
-    if (folder / "model.safetensors.index.json").exists():
-        where = read_json(folder, "model.safetensors.index.json").get("weight_map")
+    """The files of a folder's weights: safetensors if there are any."""
+    whole = "model.safetensors" if has_safetensors(folder) else "pytorch_model.bin"
+    if (folder / f"{whole}.index.json").exists():
+        where = read_json(folder, f"{whole}.index.json").get("weight_map")
         return [folder / str(name) for name in sorted(set(where.values()))] if isinstance(where, dict) else []
-    return [folder / "model.safetensors"]
+    return [folder / whole]
 
 
 def count_weights(folder: Path) -> int:
     """How many numbers the weight files hold, read from their headers; 0 if they cannot be read."""
-    total = 0
     try:
-        for file in weight_files(folder):
-            with safe_open(file, "pt") as opened:
-                total += sum(math.prod(opened.get_slice(name).get_shape()) for name in opened.keys())  # noqa: SIM118
-    except (OSError, SafetensorError):
+        return sum(math.prod(shape) for file in weight_files(folder) for shape in shapes(file))
+    except Exception:  # a broken pickle raises anything; loading will say what is wrong
         return 0
-    return total
+
+
+def shapes(file: Path) -> list[Sequence[int]]:
+    """The shapes of the tensors in a file, of which no number is read."""
+    if file.suffix == ".safetensors":
+        with safe_open(file, "pt") as opened:
+            return [opened.get_slice(name).get_shape() for name in opened.keys()]  # noqa: SIM118
+    found = torch.load(file, map_location="meta", weights_only=True)
+    return [weight.shape for weight in found.values() if isinstance(weight, torch.Tensor)]
 
 
 def load_network(
@@ -74,11 +99,13 @@ def load_network(
     `names` translates weight names: regular expressions to replacements, with one group at most, as transformers
     substitutes \\1 only.
     """
+    size = placement.bytes_for(count_weights(folder))
     if placement.device_map is None:  # a device map may put what does not fit elsewhere
-        check_room(folder.name, placement.bytes_for(count_weights(folder)), placement.device)
+        for device in {placement.device, torch.device("cpu")} if placement.moves else {placement.device}:
+            check_room(folder.name, size, device)
     transformers_logging.disable_progress_bar()  # a second bar in the middle of ours
     transformers_logging.set_verbosity_error()  # it warns of every model type it has no code for, LLaDA's included
-    with memory_guard(f"model {folder.name!r}", placement.device):
+    with memory_guard(f"model {folder.name!r}", placement.device), loading(placement.tell, size):
         network, info = family.from_pretrained(
             folder,
             config=config,
@@ -86,7 +113,8 @@ def load_network(
             **placement.arguments(),
             attn_implementation="sdpa",
             local_files_only=True,
-            use_safetensors=True,
+            use_safetensors=has_safetensors(folder),
+            weights_only=True,
             output_loading_info=True,
         )
         network = network.to(placement.device) if placement.moves else network
@@ -100,15 +128,25 @@ def load_network(
 
 
 def load_tokenizer(folder: Path, family: Any = AutoTokenizer) -> Any:
-    """The folder's tokenizer; a bare tokenizer.json is enough."""
+    """The folder's tokenizer; a bare tokenizer.json is enough, or the vocabulary of an older checkpoint."""
+    there = {path.name for path in folder.iterdir()}
+    old = there >= {"vocab.json", "merges.txt"} or there & {"vocab.txt", "sentencepiece.bpe.model"}
     try:
-        if (folder / "tokenizer_config.json").exists():
+        if "tokenizer_config.json" in there or (old and "tokenizer.json" not in there):
             return family.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        if (folder / "tokenizer.json").exists():
+        if "tokenizer.json" in there:
             return PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
     except Exception as error:  # the tokenizers library raises bare Exceptions
         raise InputError(f"the tokenizer of model folder {folder.name!r} is broken: {first_line(error)}") from None
-    raise InputError(f"model folder {folder.name!r} has no tokenizer.json")
+    raise InputError(
+        f"model folder {folder.name!r} has no tokenizer.json, and neither vocab.txt nor vocab.json with merges.txt"
+    )
+
+
+def as_turn(tokenizer: Any, prompt: str, think: bool = False) -> str:
+    """A prompt as a conversation of one turn that waits for the answer, and for a thought before it if `think`."""
+    turn = [{"role": "user", "content": prompt}]
+    return tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True, enable_thinking=think)
 
 
 def mask_token(folder: Path, config: dict[str, Any], tokenizer: Any) -> int:

@@ -6,15 +6,16 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
-from dard.models import bidirectional, dream, llada, masked_lm, mmada
+from dard.models import llada, llada_moe, mask_filling, masked_lm, mmada
 from dard.models.asked import Asked
 from dard.models.base import Model
 from dard.models.checkpoint import first_line, read_json, read_settings
+from dard.models.registry import READABLE
 from dard.state import InputError
 
-# Each module has `matches(config)` and `load(folder, config, asked)`. MMaDA before LLaDA, whose keys it shares.
-ADAPTERS: tuple[ModuleType, ...] = (mmada, llada, dream, bidirectional, masked_lm)
-READABLE = "LLaDA, MMaDA, Dream, BERT, DistilBERT, and mask-filling Llama, Qwen2 and Qwen3"
+# Each module has `matches(config)` and `load(folder, config, asked)`. MMaDA and LLaDA-MoE before
+# LLaDA, whose keys or type they share.
+ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, mask_filling, masked_lm)
 
 
 def load_folder(folder: Path, asked: Asked) -> Model:
@@ -23,6 +24,11 @@ def load_folder(folder: Path, asked: Asked) -> Model:
     asked = replace(asked, defaults={**asked.defaults, **read_settings(folder)})
     for adapter in ADAPTERS:
         if adapter.matches(config):
+            if adapter is not mask_filling and (asked.attention is not None or asked.shift is not None):
+                raise InputError(
+                    "attention and shift are for mask-filling Llama, Qwen2 and Qwen3; both are known of "
+                    f"{config.get('model_type')!r}, the type of model folder {folder.name!r}"
+                )
             try:
                 return adapter.load(folder, config, asked)
             except InputError:

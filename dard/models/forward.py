@@ -21,17 +21,29 @@ from dard.state import InputError
 
 
 def forward(
-    body: Any, questions: Sequence[Question], ids: Tensor, positions: Tensor, mask: Tensor, start: int = 0, **more: Any
+    body: Any,
+    questions: Sequence[Question],
+    ids: Tensor,
+    positions: Tensor,
+    mask: Tensor,
+    start: int = 0,
+    window: int | None = None,
+    **more: Any,
 ) -> tuple[Tensor, list[Tensor | None]]:
     """The last hidden states [B, S − start, width] of the rows from `start` on, and the attention of each question.
 
-    `ids` and `positions` [B, S] and `mask` [B, 1, S, S] hold the questions, padded to one length.
+    `ids` and `positions` [B, S] and `mask` [B, 1, S, S] hold the questions, padded to one length. With a `window` some
+    layers see no further than so many positions away.
     """
     tokens = {"input_ids": ids.to(body.device)}
     if any(question.soft for question in questions):
         tokens = {"inputs_embeds": embedded(body, tokens["input_ids"], [question.soft for question in questions])}
+    seen: Any = mask[:, :, start:].to(body.device)
+    if window is not None:
+        near = (positions[:, None, start:, None] - positions[:, None, None, :]).abs() <= window
+        seen = {"full_attention": seen, "sliding_attention": seen & near.to(body.device)}
     inputs = {name: value[:, start:] for name, value in tokens.items()} | {
-        "attention_mask": mask[:, :, start:].to(body.device),
+        "attention_mask": seen,
         "position_ids": positions[:, start:].to(body.device),
         **more,
     }

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dard.models.progress import Tell, fetching
 from dard.state import InputError
 
 FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # weights, configs, tokenizers; never *.py
+PICKLES = ("pytorch_model*.bin",)  # weights of an older repository, of which only tensors will be read
 
 
-def download(hub: str) -> Path:
-    """The local folder of a hub repository, fetched if it is not there yet."""
+def download(hub: str, tell: Tell | None = None) -> Path:
+    """The local folder of a hub repository, fetched if it is not there yet; `tell` hears how far it is."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import (
         GatedRepoError,
@@ -24,7 +26,11 @@ def download(hub: str) -> Path:
     )
 
     try:
-        return Path(snapshot_download(hub, allow_patterns=list(FILES)))
+        watched = {} if tell is None else {"tqdm_class": fetching(tell)}
+        folder = Path(snapshot_download(hub, allow_patterns=list(FILES), **watched))
+        if not any(folder.glob("*.safetensors")):
+            folder = Path(snapshot_download(hub, allow_patterns=list(PICKLES), **watched))
+        return folder
     except GatedRepoError:
         raise InputError(
             f"model {hub!r} is gated; accept its terms at https://huggingface.co/{hub} "

@@ -16,6 +16,7 @@ from torch import Tensor
 from dard.state import InputError
 
 MEGAPIXELS_AT_MOST = 20
+FITS = ("crop", "squeeze")
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
 
 ImageSource = bytes | str | Path | Image.Image
@@ -49,8 +50,18 @@ def check_size(width: int, height: int) -> None:
         )
 
 
-def as_pixels(image: Image.Image, side: int) -> Tensor:
-    """A picture squeezed to a square, so that nothing is cut off, as float32 [1, 3, side, side] from −1 to 1."""
-    square = image.resize((side, side), Image.Resampling.BICUBIC)
+def as_pixels(image: Image.Image, side: int, fit: str = "crop") -> Tensor:
+    """A picture made square, as float32 [1, 3, side, side] from −1 to 1: its middle, or all of it, squeezed.
+
+    >>> as_pixels(Image.new("RGB", (60, 40)), 8).shape
+    torch.Size([1, 3, 8, 8])
+    """
+    if fit not in FITS:
+        raise InputError(f"fit = {str(fit)[:40]!r} is not allowed; write {' or '.join(FITS)}")
+    width, height = image.size
+    scale = side / min(width, height)
+    wide, high = (side, side) if fit == "squeeze" else (max(side, int(width * scale)), max(side, int(height * scale)))
+    left, top = round((wide - side) / 2), round((high - side) / 2)
+    square = image.resize((wide, high), Image.Resampling.BICUBIC).crop((left, top, left + side, top + side))
     values = torch.from_numpy(np.array(square, dtype=np.float32))
     return (values / 127.5 - 1).permute(2, 0, 1)[None].contiguous()

@@ -1,7 +1,7 @@
 """LLaDA-8B-Instruct, LLaDA-8B-Base, LLaDA-1.5 and the embedded model: a Llama under other names.
 
 Config keys and weight names are translated, then transformers loads a Llama. The logits are those of the published
-modelling code, of which nothing is run.
+modelling code, of which nothing is run. A switch of the config that makes another network is refused by its name.
 """
 
 from __future__ import annotations
@@ -9,11 +9,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
+from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from dard.models.asked import Asked
 from dard.models.backbone import BackboneModel
-from dard.models.checkpoint import load_network, load_tokenizer
+from dard.models.checkpoint import check_switches, load_network, load_tokenizer
 from dard.state import InputError
 
 NAMES = {
@@ -31,18 +35,67 @@ NAMES = {
     r"^model\.transformer\.blocks\.(\d+)\.ff_norm\.": r"model.layers.\1.post_attention_layernorm.",
 }
 
+# What a Llama has built in.
+LLAMA: dict[str, tuple[Any, ...]] = {
+    "activation_type": ("silu", "swiglu"),
+    "alibi": (False,),
+    "attention_layer_norm": (False,),
+    "bias_for_layer_norm": (False, None),
+    "block_group_size": (1,),
+    "block_type": ("llama",),
+    "include_bias": (False,),
+    "include_qkv_bias": (False, None),
+    "input_emb_norm": (False,),
+    "layer_norm_type": ("rms",),
+    "layer_norm_with_affine": (True,),
+    "multi_query_attention": (False, None),
+    "rope": (True,),
+    "scale_logits": (False,),
+}
+
 
 def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") == "llada"
 
 
 def load(folder: Path, config: dict[str, Any], asked: Asked) -> BackboneModel:
+    return BackboneModel.of(folder, config, load_llama(folder, config, asked), load_tokenizer(folder), asked)
+
+
+def load_llama(folder: Path, config: dict[str, Any], asked: Asked) -> LlamaForCausalLM:
     network = load_network(folder, LlamaForCausalLM, llama_config(config), asked.placement, NAMES)
-    return BackboneModel.of(folder, config, network, load_tokenizer(folder), asked)
+    if config.get("rope_full_precision", True):
+        rotate_in_float32(network)
+    return network
+
+
+class Float32Rotary(LlamaRotaryEmbedding):
+    """Sines and cosines in float32, whatever type the weights have; what they rotate becomes float32 with them."""
+
+    def forward(self, x: Tensor, position_ids: Tensor) -> tuple[Tensor, Tensor]:
+        return super().forward(x[..., :0].float(), position_ids)  # only its type and its device are looked at
+
+
+def attend_in_own_type(module: Any, *states: Tensor, **options: Any) -> Any:
+    """The usual kernel, on queries, keys and values cast back to the type of the network; the mask comes after them."""
+    own, mask = [state.to(module.config.dtype) for state in states[:3]], states[3:]
+    return sdpa_attention_forward(module, *own, *mask, **options)
+
+
+ALL_ATTENTION_FUNCTIONS.register("dard_float32_rotary", attend_in_own_type)
+
+
+def rotate_in_float32(network: LlamaForCausalLM) -> None:
+    """LLaDA rotates queries and keys in float32 and casts them back; a Llama rotates in the type of the weights, which
+    in bfloat16 is enough to change many a most probable token. In float32 it is the same."""
+    rotary = Float32Rotary(network.config).to(network.model.rotary_emb.inv_freq.device)
+    network.model.rotary_emb = rotary
+    network.set_attn_implementation("dard_float32_rotary")
 
 
 def llama_config(config: dict[str, Any]) -> LlamaConfig:
     """LLaDA's config in Llama's words."""
+    check_switches("LLaDA", config, LLAMA)
     try:
         return LlamaConfig(
             hidden_size=config["d_model"],
@@ -55,7 +108,6 @@ def llama_config(config: dict[str, Any]) -> LlamaConfig:
             rope_parameters={"rope_type": "default", "rope_theta": float(config.get("rope_theta", 500000.0))},
             rms_norm_eps=config.get("rms_norm_eps", 1e-5),
             tie_word_embeddings=bool(config.get("weight_tying", False)),
-            attention_bias=bool(config.get("include_qkv_bias", False)),
             pad_token_id=config.get("pad_token_id"),
             bos_token_id=None,
             eos_token_id=config.get("eos_token_id"),

@@ -1,8 +1,8 @@
 """MMaDA-8B: a LLaDA with 8192 image codes after its text tokens.
 
-A picture becomes 1024 codes and stands before the text: `<|mmu|> <|soi|> codes <|eoi|>`. The codes follow the last
-token of the *tokenizer* (126,349 tokens), not the 126,464 rows LLaDA's table had, as in the published code. Only
-understanding of pictures is here, not making them.
+A picture becomes 1024 codes and stands before the text: `<|mmu|> <|soi|> codes <|eoi|>`; several follow one another.
+The codes follow the last token of the *tokenizer* (126,349 tokens), not the 126,464 rows LLaDA's table had, as in the
+published code. Only understanding of pictures is here, not making them.
 """
 
 from __future__ import annotations
@@ -13,12 +13,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from transformers import LlamaForCausalLM
-
 from dard.models import llada
 from dard.models.asked import Asked
 from dard.models.backbone import BackboneModel
-from dard.models.checkpoint import load_network, load_tokenizer
+from dard.models.checkpoint import load_tokenizer
 from dard.models.hub import download
 from dard.models.images import ImageSource, as_pixels, open_image
 from dard.models.magvit import REPOSITORY, Encoder, load_encoder
@@ -28,8 +26,16 @@ from dard.state import InputError
 SOI, EOI, MMU = 126084, 126085, 126089  # reserved tokens of LLaDA's vocabulary that MMaDA uses as marks
 MARKS = {SOI: "<|soi|>", EOI: "<|eoi|>", MMU: "<|mmu|>"}
 SIDE = 512  # pixels; 32 × 32 codes
-TEMPLATE = (  # what MMaDA was tuned on, for a tokenizer that brings no template of its own
+# What MMaDA was tuned on, the words included. Its tokenizer brings another template, with two line breaks, which its
+# demos overwrite.
+THINK = (
+    "You should first think about the reasoning process in the mind and then provide the user with the answer. "
+    "The reasoning process is enclosed within <think> </think> tags, i.e. <think> reasoning process here </think> "
+    "answer here\n"
+)
+TEMPLATE = (
     "{{ bos_token }}{% for m in messages %}<|start_header_id|>{{ m['role'] }}<|end_header_id|>\n"
+    f"{{% if enable_thinking %}}{{{{ {THINK!r} }}}}{{% endif %}}"
     "{{ m['content'] | trim }}<|eot_id|>{% endfor %}{{ '<|start_header_id|>assistant<|end_header_id|>\n' }}"
 )
 
@@ -40,7 +46,7 @@ def matches(config: dict[str, Any]) -> bool:
 
 def load(folder: Path, config: dict[str, Any], asked: Asked) -> MmadaModel:
     rows = {"embedding_size": config.get("new_vocab_size") or config.get("embedding_size")}
-    network = load_network(folder, LlamaForCausalLM, llada.llama_config(config | rows), asked.placement, llada.NAMES)
+    network = llada.load_llama(folder, config | rows, asked)
     tokenizer = load_tokenizer(folder)
     codes = int(config.get("codebook_size", 8192))
     if not MMU < len(tokenizer) <= network.config.vocab_size - codes:
@@ -48,7 +54,7 @@ def load(folder: Path, config: dict[str, Any], asked: Asked) -> MmadaModel:
             f"model folder {folder.name!r} has {len(tokenizer)} text tokens and {network.config.vocab_size} rows; "
             f"MMaDA needs more than {MMU} text tokens and room for {codes} image codes after them"
         )
-    tokenizer.chat_template = tokenizer.chat_template or TEMPLATE
+    tokenizer.chat_template = TEMPLATE
     model = MmadaModel.of(folder, config, network, tokenizer, asked)
     model.num_codes = codes
     model.image_encoder = asked.image_encoder or REPOSITORY
@@ -56,7 +62,7 @@ def load(folder: Path, config: dict[str, Any], asked: Asked) -> MmadaModel:
 
 
 class MmadaModel(BackboneModel):
-    """A LLaDA that can be shown a picture: `with_image` gives the same model with one in front of every prompt."""
+    """A LLaDA that can be shown pictures: `with_image` gives the same model with them in front of every prompt."""
 
     offers = BackboneModel.offers | {"images"}
     num_codes: int
@@ -68,13 +74,16 @@ class MmadaModel(BackboneModel):
         self.first_code = len(tokenizer)
         self._encoders: list[Encoder] = []  # shared by copies, so that it is loaded once
 
-    def with_image(self, image: ImageSource) -> MmadaModel:
-        """This model with a picture in view; weights are shared. The picture may be a file's bytes, a path, …"""
-        pixels = as_pixels(open_image(image), SIDE)
-        with memory_guard(f"an image for model {self.name!r}", self.device):
-            codes = self.encoder().codes(pixels.to(self.device))
+    def with_image(self, *images: ImageSource, fit: str = "crop") -> MmadaModel:
+        """This model with pictures in view; weights are shared. A picture may be a file's bytes, a path, …"""
+        prefix = [MMU]
+        for image in images:
+            pixels = as_pixels(open_image(image), SIDE, fit)
+            with memory_guard(f"an image for model {self.name!r}", self.device):
+                codes = self.encoder().codes(pixels.to(self.device))
+            prefix += [SOI, *(self.first_code + code for code in codes), EOI]
         shown = copy.copy(self)
-        shown.prefix = (MMU, SOI, *(self.first_code + code for code in codes), EOI)
+        shown.prefix = tuple(prefix)
         return shown
 
     def encoder(self) -> Encoder:

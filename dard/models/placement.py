@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from transformers import BitsAndBytesConfig
 
-from dard.extras import need
+from dard.extras import has, need
+from dard.models.progress import Tell
 from dard.state import InputError
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -20,20 +21,23 @@ BITS = (4, 8)
 
 @dataclass(frozen=True)
 class Placement:
-    """`device_map` spreads a model over several devices; `quantise` is the bits of a weight, None for all of them."""
+    """`device_map` spreads a model over several devices; `quantise` is the bits of a weight, None for all of them;
+    `tell` hears how far loading is."""
 
     device: torch.device
     dtype: torch.dtype
     device_map: Any = None
     quantise: int | None = None
+    tell: Tell | None = None
 
     def arguments(self) -> dict[str, Any]:
         """What `from_pretrained` is told."""
         told: dict[str, Any] = {"dtype": self.dtype}
         if self.device_map is not None:
             told["device_map"] = self.device_map
+        elif self.straight or self.quantise:
+            told["device_map"] = {"": str(self.device)}
         if self.quantise:
-            told["device_map"] = self.device_map or {"": str(self.device)}
             told["quantization_config"] = BitsAndBytesConfig(
                 load_in_4bit=self.quantise == 4,
                 load_in_8bit=self.quantise == 8,
@@ -43,9 +47,15 @@ class Placement:
         return told
 
     @property
+    def straight(self) -> bool:
+        """Whether weights are read straight into the memory of a device. That takes accelerate; without it they pass
+        through the main memory, where there must be room for them, too."""
+        return self.device.type != "cpu" and has("accelerate")
+
+    @property
     def moves(self) -> bool:
         """Whether the loaded network still has to be moved to the device; transformers places the others itself."""
-        return self.device_map is None and not self.quantise
+        return self.device_map is None and not self.quantise and not self.straight
 
     def bytes_for(self, weights: int) -> int:
         """Bytes that many weights take."""

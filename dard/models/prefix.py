@@ -52,8 +52,9 @@ class PrefixCache:
         """The opening pass, over everything; its prefix is kept."""
         cache = DynamicCache()
         hidden, attention = forward_one(body, question, 0, cache)
-        # Copies: a view would hold on to the rest of the sequence.
-        layers = [(each.keys[:, :, :length].clone(), each.values[:, :, :length].clone()) for each in cache.layers]
+        # Copies: a view would hold on to the rest of the sequence. What was rotated may still be in float32.
+        own = {"dtype": body.dtype, "copy": True}
+        layers = [(each.keys[:, :, :length].to(**own), each.values[:, :, :length].to(**own)) for each in cache.layers]
         self._keep(name_of(question, length), layers)
         return hidden, attention, layers
 

@@ -30,8 +30,16 @@ def brought_along(folder: Path) -> dict[str, Any]:
 
 
 LLADA = {"tau_c": 0.6, "tau_u": 0.8, **LONG}  # the paper's thresholds
+SMALL = {"tau_c": 0.6, "tau_u": 0.8, "gen_length": 64, "block_length": 32}
+BERT = {"tau_c": 0.4, "tau_u": 0.8, **SHORT}
 MMADA = {"tau_c": 0.4, "tau_u": 0.9, **LONG}
 EIGHT_B = "17 GB in bfloat16, 6 GB in 4 bits"
+
+
+def in_blocks(size: int) -> dict[str, Any]:
+    """Settings for a block-causal model, on which the cache is exact."""
+    return {"tau_c": 0.6, "tau_u": 0.8, "gen_length": 128, "block_length": size, "prefix_cache": "block"}
+
 
 CARDS: dict[str, Card] = {
     "embedded": Card(
@@ -41,6 +49,7 @@ CARDS: dict[str, Card] = {
         licence="Apache-2.0",
         folder=EMBEDDED,
         defaults={"tau_c": 0.6, "tau_u": 0.8, **brought_along(EMBEDDED)},
+        tested="all of it, in every test run",
     ),
     "llada-8b-instruct": Card(
         "LLaDA instruction model", "8 B", EIGHT_B, "MIT", hub="GSAI-ML/LLaDA-8B-Instruct", defaults=LLADA, chat=True
@@ -58,15 +67,93 @@ CARDS: dict[str, Card] = {
         defaults=MMADA,
         chat=True,
         images=True,
+        think=True,
     ),
     "dream-7b-instruct": Card(
         "Dream instruction model, a Qwen2 that predicts one position ahead",
         "7.6 B",
-        "17 GB in bfloat16, 6 GB in 4 bits",
+        EIGHT_B,
         "Apache-2.0",
         hub="Dream-org/Dream-v0-Instruct-7B",
         defaults=LLADA,
         chat=True,
+    ),
+    "dream-coder-7b-instruct": Card(
+        "Dream for code",
+        "7.6 B",
+        EIGHT_B,
+        "Apache-2.0",
+        hub="Dream-org/Dream-Coder-v0-Instruct-7B",
+        defaults=LLADA,
+        chat=True,
+    ),
+    "diffucoder-7b-instruct": Card(
+        "DiffuCoder, Dream's construction trained for code",
+        "7.6 B",
+        EIGHT_B,
+        "Apple AMLR",
+        hub="apple/DiffuCoder-7B-Instruct",
+        defaults=LLADA,
+        chat=True,
+    ),
+    "llada-moe-7b-a1b-instruct": Card(
+        "LLaDA with routed experts, of which 1 B weights work at a time",
+        "7 B",
+        "16 GB in bfloat16",
+        "Apache-2.0",
+        hub="inclusionAI/LLaDA-MoE-7B-A1B-Instruct",
+        defaults=LLADA,
+        chat=True,
+    ),
+    "sdar-1.7b-chat": Card(
+        "SDAR, block-causal: no block of 4 sees a later one",
+        "1.7 B",
+        "4 GB in bfloat16",
+        "Apache-2.0",
+        hub="JetLM/SDAR-1.7B-Chat",
+        defaults=in_blocks(4),
+        chat=True,
+        attention="block:4",
+    ),
+    "trado-4b-instruct": Card(
+        "TraDo, SDAR after reinforcement learning, in blocks of 4",
+        "4 B",
+        "9 GB in bfloat16",
+        "MIT",
+        hub="Gen-Verse/TraDo-4B-Instruct",
+        defaults=in_blocks(4),
+        chat=True,
+        attention="block:4",
+    ),
+    "fast-dllm-v2-1.5b": Card(
+        "Fast-dLLM v2, block-causal in blocks of 32, predicts one position ahead",
+        "1.5 B",
+        "4 GB in bfloat16",
+        "Apache-2.0",
+        hub="Efficient-Large-Model/Fast_dLLM_v2_1.5B",
+        defaults=in_blocks(32),
+        chat=True,
+        attention="block:32",
+    ),
+    "fast-dllm-v2-7b": Card(
+        "Fast-dLLM v2, the larger one",
+        "7.6 B",
+        EIGHT_B,
+        "Apache-2.0",
+        hub="Efficient-Large-Model/Fast_dLLM_v2_7B",
+        defaults=in_blocks(32),
+        chat=True,
+        attention="block:32",
+    ),
+    "open-dcoder-0.5b": Card(
+        "Open-dLLM for code, a small Qwen2 that predicts one position ahead; runs on a CPU",
+        "0.5 B",
+        "3 GB in float32, 1.5 GB in bfloat16",
+        "Apache-2.0",
+        hub="fredzzp/open-dcoder-0.5B",
+        defaults=SMALL,
+        attention="bidirectional",
+        shift=True,
     ),
     "qwen3-0.6b-diffusion-mdlm": Card(
         "a small Qwen3 turned into a diffusion model; runs on a CPU",
@@ -74,7 +161,7 @@ CARDS: dict[str, Card] = {
         "3 GB in float32, 1.5 GB in bfloat16",
         "Apache-2.0",
         hub="dllm-hub/Qwen3-0.6B-diffusion-mdlm-v0.1",
-        defaults={"tau_c": 0.6, "tau_u": 0.8, "gen_length": 64, "block_length": 32},
+        defaults=SMALL,
         chat=True,
     ),
     "bert-base-uncased": Card(
@@ -83,7 +170,7 @@ CARDS: dict[str, Card] = {
         "1 GB, no GPU",
         "Apache-2.0",
         hub="google-bert/bert-base-uncased",
-        defaults={"tau_c": 0.4, "tau_u": 0.8, **SHORT},
+        defaults=BERT,
     ),
     "distilbert-base-uncased": Card(
         "DistilBERT, BERT at half the depth",
@@ -91,13 +178,33 @@ CARDS: dict[str, Card] = {
         "1 GB, no GPU",
         "Apache-2.0",
         hub="distilbert/distilbert-base-uncased",
-        defaults={"tau_c": 0.4, "tau_u": 0.8, **SHORT},
+        defaults=BERT,
+    ),
+    "roberta-base": Card(
+        "RoBERTa, a masked language model of bytes and pieces",
+        "125 M",
+        "1 GB, no GPU",
+        "MIT",
+        hub="FacebookAI/roberta-base",
+        defaults=BERT,
+    ),
+    "modernbert-base": Card(
+        "ModernBERT, a masked language model for long texts",
+        "149 M",
+        "1 GB, no GPU",
+        "Apache-2.0",
+        hub="answerdotai/ModernBERT-base",
+        defaults=BERT,
     ),
 }
 
 ANY_OTHER = "a hub id or a folder"
+READABLE = (
+    "LLaDA, LLaDA-MoE, MMaDA, Dream, SDAR, Fast-dLLM v2, BERT, DistilBERT, RoBERTa, ModernBERT, "
+    "and mask-filling Llama, Qwen2 and Qwen3"
+)
 OTHER = Card(
-    "any checkpoint of these families: LLaDA, MMaDA, Dream, BERT, DistilBERT, mask-filling Llama, Qwen2, Qwen3",
+    f"any checkpoint of these families: {READABLE}",
     parameters="any",
     memory="2 GB per billion parameters in bfloat16, and a tenth more",
     licence="its own",

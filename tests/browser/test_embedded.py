@@ -29,9 +29,9 @@ class Seeing(ScriptedModel):
     offers = frozenset({"images"})
     seen: Image.Image | None = None
 
-    def with_image(self, image: Image.Image) -> ScriptedModel:
+    def with_image(self, *images: Image.Image, fit: str = "crop") -> ScriptedModel:
         model = los_diego()
-        model.name = f"saw {image.width} × {image.height}"
+        model.name = f"saw {' and '.join(f'{image.width} × {image.height}' for image in images)}, {fit}"
         return model
 
 
@@ -143,7 +143,12 @@ def test_a_picture_goes_with_the_prompt(server: str, visit: Visiting) -> None:
     choose.set_input_files({"name": "p.png", "mimeType": "image/png", "buffer": picture(6000, 4000)})
     expect(page.get_by_role("alert")).to_contain_text("megapixels")
     expect(page.locator("figure:visible")).to_contain_text("640 × 480")
-    page.get_by_role("button", name="Remove", exact=True).click()
+    choose.set_input_files({"name": "q.png", "mimeType": "image/png", "buffer": picture(64, 48)})
+    expect(page.locator("figure:visible img")).to_have_count(2)
+    expect(page.get_by_text("Think first")).to_be_visible()
+    for left in (1, 0):
+        page.get_by_role("button", name="Remove", exact=True).first.click()
+        expect(page.locator("figure:visible img")).to_have_count(left)
     expect(page.locator("figure:visible")).to_have_count(0)
 
 

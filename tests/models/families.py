@@ -19,13 +19,20 @@ from transformers import (
     DistilBertConfig,
     DistilBertForMaskedLM,
     LlamaForCausalLM,
+    ModernBertConfig,
+    ModernBertForMaskedLM,
     PreTrainedTokenizerFast,
     Qwen2Config,
     Qwen2ForCausalLM,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
+    RobertaConfig,
+    RobertaForMaskedLM,
 )
 
+import dard
 from tests.models.folders import llada_config, llada_name, write_shards
 from tests.tiny import llama_config
 
@@ -73,16 +80,11 @@ def byte_vocabulary(specials: list[str]) -> tuple[dict[str, int], list[str]]:
 # LLaDA.
 
 
-def write_llada_chat(folder: Path, layers: int = 1) -> Written:
-    """LLaDA-8B-Instruct: byte-level BPE with Llama-3's marks in tokenizer.json."""
-    specials = [
-        "<|startoftext|>",
-        "<|endoftext|>",
-        "<|mdm_mask|>",
-        "<|start_header_id|>",
-        "<|end_header_id|>",
-        "<|eot_id|>",
-    ]
+def write_llada_chat(folder: Path, layers: int = 1, base: bool = False) -> Written:
+    """LLaDA-8B-Instruct: byte-level BPE with Llama-3's marks in tokenizer.json. LLaDA-8B-Base has the template, too,
+    and not the marks."""
+    specials = ["<|startoftext|>", "<|endoftext|>", "<|mdm_mask|>"]
+    specials += [] if base else ["<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"]
     vocabulary, merges = byte_vocabulary([])
     backend = Tokenizer(models.BPE(vocabulary, [tuple(m.split()) for m in merges]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -102,6 +104,73 @@ def write_llada_chat(folder: Path, layers: int = 1) -> Written:
     write_config(folder, llada_config(network.config) | ids)
     (folder / "modeling_llada.py").write_text(NEVER)
     (folder / "configuration_llada.py").write_text(NEVER)
+    save_tokenizer(folder, tokenizer, "PreTrainedTokenizerFast")
+    return folder, network
+
+
+def write_llada_moe(folder: Path, layers: int = 1) -> Written:
+    """LLaDA-MoE-7B-A1B: its own keys under LLaDA's model type, every expert's matrices under a name of their own."""
+    tokenizer = qwen_tokenizer("<|mask|>", mask_token="<|mask|>")
+    own = {
+        "hidden_size": 32,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 4,
+        "num_experts": 6,
+        "num_experts_per_tok": 2,
+        "vocab_size": len(tokenizer) + 5,
+        "max_position_embeddings": 8192,
+        "rms_norm_eps": 1e-5,
+        "tie_word_embeddings": False,
+    }
+    rope = {"rope_type": "default", "rope_theta": 50000.0}
+    more = {"head_dim": 8, "moe_intermediate_size": 24, "norm_topk_prob": False, "rope_parameters": rope}
+    network = random_weights(Qwen3MoeForCausalLM(Qwen3MoeConfig(**own, **more)), 10)
+    weights: dict[str, torch.Tensor] = {}
+    for name, weight in network.state_dict().items():
+        if ".experts." not in name:
+            weights[name] = weight
+            continue
+        for expert, matrix in enumerate(weight):
+            place = name.replace("experts.", f"experts.{expert}.")
+            if "gate_up_proj" in name:
+                gate, up = matrix.chunk(2)
+                weights[place.replace("gate_up_proj", "gate_proj.weight")] = gate
+                weights[place.replace("gate_up_proj", "up_proj.weight")] = up
+            else:
+                weights[place + ".weight"] = matrix
+    folder.mkdir()
+    write_shards(folder, weights)
+    write_config(
+        folder,
+        own
+        | {
+            "model_type": "llada",
+            "architectures": ["LLaDAMoEModelLM"],
+            "auto_map": {
+                "AutoConfig": "configuration_llada.LLaDAConfig",
+                "AutoModel": "modeling_llada_moe.LLaDAMoEModelLM",
+            },
+            "attention_bias": False,
+            "clip_qkv": None,
+            "dense_intermediate_size": 64,
+            "expert_intermediate_size": 24,
+            "shared_expert_intermediate_size": None,
+            "eos_token_id": tokenizer.eos_token_id,
+            "hidden_act": "silu",
+            "moe_layer_freq": [1] * layers,
+            "moe_router_enable_expert_bias": False,
+            "moe_router_score_function": "softmax",
+            "norm_topk_prob": None,
+            "partial_rotary_factor": 1,
+            "qk_layernorm": True,
+            "rope_scaling": None,
+            "rope_theta": 50000,
+            "routed_scaling_factor": 1,
+            "router_num_group": None,
+        },
+    )
+    (folder / "modeling_llada_moe.py").write_text(NEVER)
     save_tokenizer(folder, tokenizer, "PreTrainedTokenizerFast")
     return folder, network
 
@@ -228,43 +297,92 @@ def write_dream(folder: Path, layers: int = 1) -> Written:
     return folder, network
 
 
-# Qwen3-0.6B-diffusion-mdlm.
+# Qwen's relatives.
 
 
-def write_a2d(folder: Path, layers: int = 1) -> Written:
-    """Tied embeddings (no lm_head on disk) and the mask token in the tokenizer only."""
-    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|mask|>"]
+def qwen_tokenizer(mask: str, **named: Any) -> Any:
+    """Qwen's marks and a mask token at the end; `named` says whether the tokenizer knows it as one."""
     vocabulary, merges = byte_vocabulary([])
     backend = Tokenizer(models.BPE(vocabulary, [tuple(m.split()) for m in merges]))
     backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     backend.decoder = decoders.ByteLevel()
-    backend.add_special_tokens(specials)
+    backend.add_special_tokens(["<|endoftext|>", "<|im_start|>", "<|im_end|>", mask])
     tokenizer = PreTrainedTokenizerFast(
-        tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>", mask_token="<|mask|>"
+        tokenizer_object=backend, eos_token="<|im_end|>", pad_token="<|endoftext|>", **named
     )
     tokenizer.chat_template = CHAT
-    small = Qwen3Config(
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        head_dim=16,
-        vocab_size=len(tokenizer) + 5,
-        max_position_embeddings=40960,
-        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
-        tie_word_embeddings=True,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    network = random_weights(Qwen3ForCausalLM(small), 4)
+    return tokenizer
+
+
+def write_qwen(
+    folder: Path, layers: int, tokenizer: Any, kind: Any, seed: int, config: dict[str, Any], **changes: Any
+) -> Written:
+    """A small Qwen under another name; what `config` sets to None is taken out."""
+    configs, networks = {2: (Qwen2Config, Qwen2ForCausalLM), 3: (Qwen3Config, Qwen3ForCausalLM)}[kind]
+    values: dict[str, Any] = {
+        "hidden_size": 32,
+        "intermediate_size": 64,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "num_key_value_heads": 2,
+        "vocab_size": len(tokenizer) + 5,
+        "max_position_embeddings": 32768,
+        "rope_parameters": {"rope_type": "default", "rope_theta": 1000000.0},
+        "tie_word_embeddings": False,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
+    small = configs(**values | ({"head_dim": 16} if kind == 3 else {}) | changes)
+    network = random_weights(networks(small), seed)
     folder.mkdir()
-    write_shards(folder, {k: w for k, w in network.state_dict().items() if k != "lm_head.weight"})
-    values = small.to_dict() | {"model_type": "a2d-qwen3", "architectures": ["A2DQwen3LMHeadModel"]}
-    values |= {"rope_theta": 1000000.0, "rope_scaling": None, "rope_parameters": None}
-    write_config(folder, {k: v for k, v in values.items() if k != "rope_parameters"})
+    tied = ["lm_head.weight"] if small.tie_word_embeddings else []
+    write_shards(folder, {k: w for k, w in network.state_dict().items() if k not in tied})
+    kept = small.to_dict() | {"rope_theta": 1000000.0, "rope_scaling": None, "rope_parameters": None} | config
+    gone = {"rope_parameters", *(key for key, value in config.items() if value is None)}
+    write_config(folder, {key: value for key, value in kept.items() if key not in gone})
     save_tokenizer(folder, tokenizer, "Qwen2Tokenizer")
-    (folder / "generation_config.json").write_text(json.dumps({"temperature": 0.6, "top_p": 0.95, "steps": 512}))
     return folder, network
+
+
+def write_sdar(folder: Path, layers: int = 1) -> Written:
+    """SDAR and TraDo: a Qwen3 in blocks of 4, its mask token in the config."""
+    tokenizer = qwen_tokenizer("<|MASK|>")
+    names = {"AutoConfig": "configuration_sdar.SDARConfig", "AutoModelForCausalLM": "modeling_sdar.SDARForCausalLM"}
+    own = {"model_type": "sdar", "architectures": ["SDARForCausalLM"], "auto_map": names, "block_size": 4}
+    own |= {"mask_token_id": tokenizer.get_vocab()["<|MASK|>"], "attn_implementation": "flex_attention", "debug": False}
+    written = write_qwen(folder, layers, tokenizer, 3, 7, own)
+    for file in ("configuration_sdar.py", "modeling_sdar.py"):
+        (folder / file).write_text(NEVER)
+    return written
+
+
+def write_fast_dllm(folder: Path, layers: int = 1) -> Written:
+    """Fast-dLLM v2: a Qwen2 that predicts one position ahead, in blocks (32 in the real one); nothing in its files but
+    the vocabulary names the mask token."""
+    names = {"AutoConfig": "configuration.Fast_dLLM_QwenConfig", "AutoModel": "modeling.Fast_dLLM_QwenForCausalLM"}
+    own = {"model_type": "Fast_dLLM_Qwen", "architectures": ["Fast_dLLM_QwenForCausalLM"], "auto_map": names}
+    written = write_qwen(folder, layers, qwen_tokenizer("|<MASK>|"), 2, 8, own | {"bd_size": 4})
+    for file in ("configuration.py", "modeling.py"):
+        (folder / file).write_text(NEVER)
+    return written
+
+
+def write_open_dllm(folder: Path, layers: int = 1) -> Written:
+    """Open-dLLM: by its files a Qwen2 with a mask token and no more."""
+    tokenizer = qwen_tokenizer("<M>", mask_token="<M>")
+    names = {"AutoModel": "modeling_qwen2.Qwen2ForCausalLM"}
+    own = {"architectures": ["Qwen2ForCausalLM"], "auto_map": names, "mask_token_id": tokenizer.mask_token_id}
+    written = write_qwen(folder, layers, tokenizer, 2, 9, own, tie_word_embeddings=True)
+    (folder / "modeling_qwen2.py").write_text(NEVER)
+    return written
+
+
+def write_a2d(folder: Path, layers: int = 1) -> Written:
+    """Qwen3-0.6B-diffusion-mdlm: tied embeddings (no lm_head on disk) and the mask token in the tokenizer only."""
+    own = {"model_type": "a2d-qwen3", "architectures": ["A2DQwen3LMHeadModel"]}
+    tokenizer = qwen_tokenizer("<|mask|>", mask_token="<|mask|>")
+    written = write_qwen(folder, layers, tokenizer, 3, 4, own, tie_word_embeddings=True)
+    (folder / "generation_config.json").write_text(json.dumps({"temperature": 0.6, "top_p": 0.95, "steps": 512}))
+    return written
 
 
 # BERT and DistilBERT.
@@ -361,11 +479,95 @@ def write_distilbert(folder: Path, layers: int = 1) -> Written:
     return folder, network
 
 
+def write_roberta(folder: Path, layers: int = 1) -> Written:
+    """As the older ones are: vocab.json and merges.txt, and the weights in pytorch_model.bin."""
+    folder.mkdir()
+    specials = ["<s>", "<pad>", "</s>", "<unk>"]
+    letters, merges = byte_vocabulary(["<mask>"])
+    vocabulary = {word: number for number, word in enumerate([*specials, *letters])}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary))
+    (folder / "merges.txt").write_text("#version: 0.2\n" + "\n".join(merges) + "\n")
+    own = {
+        "vocab_size": len(vocabulary),
+        "hidden_size": 32,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "intermediate_size": 64,
+        "max_position_embeddings": 66,
+        "type_vocab_size": 1,
+        "layer_norm_eps": 1e-5,
+        "pad_token_id": 1,
+        "bos_token_id": 0,
+        "eos_token_id": 2,
+    }
+    network = random_weights(RobertaForMaskedLM(RobertaConfig(**own)), 11)
+    tied = ("lm_head.decoder.weight", "lm_head.decoder.bias")
+    torch.save({k: w for k, w in network.state_dict().items() if k not in tied}, folder / "pytorch_model.bin")
+    write_config(folder, own | {"architectures": ["RobertaForMaskedLM"], "model_type": "roberta", "hidden_act": "gelu"})
+    return folder, network
+
+
+def write_modernbert(folder: Path, layers: int = 1, window: int = 128) -> Written:
+    """The first of three layers sees everything, the others half a window to either side."""
+    folder.mkdir()
+    size = write_word_pieces(folder)
+    marks = {"cls_token": "[CLS]", "sep_token": "[SEP]", "mask_token": "[MASK]", "pad_token": "[PAD]"}
+    marks |= {"unk_token": "[UNK]", "tokenizer_class": "PreTrainedTokenizerFast"}
+    (folder / "tokenizer_config.json").write_text(json.dumps(marks))
+    (folder / "vocab.txt").unlink()
+    own = {
+        "vocab_size": size,
+        "hidden_size": 32,
+        "num_hidden_layers": layers,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+        "max_position_embeddings": 8192,
+        "local_attention": window,
+        "global_attn_every_n_layers": 3,
+        "cls_token_id": 2,
+        "sep_token_id": 3,
+        "pad_token_id": 0,
+    }
+    network = random_weights(ModernBertForMaskedLM(ModernBertConfig(**own)), 12)
+    write_shards(folder, {k: w for k, w in network.state_dict().items() if k != "decoder.weight"})  # tied
+    more = {
+        "architectures": ["ModernBertForMaskedLM"],
+        "model_type": "modernbert",
+        "position_embedding_type": "absolute",
+    }
+    write_config(
+        folder, own | more | {"global_rope_theta": 160000.0, "local_rope_theta": 10000.0, "decoder_bias": True}
+    )
+    return folder, network
+
+
 WRITERS: dict[str, Callable[..., Written]] = {
     "llada": write_llada_chat,
+    "llada_moe": write_llada_moe,
     "mmada": write_mmada,
     "dream": write_dream,
     "a2d": write_a2d,
+    "sdar": write_sdar,
+    "fast_dllm": write_fast_dllm,
+    "open_dllm": write_open_dllm,
     "bert": write_bert,
     "distilbert": write_distilbert,
+    "roberta": write_roberta,
+    "modernbert": write_modernbert,
 }
+ENCODERS = ("bert", "distilbert", "roberta", "modernbert")
+
+# What must be said about a checkpoint whose files do not, and the families that predict one position ahead.
+SAID: dict[str, dict[str, Any]] = {"open_dllm": {"attention": "bidirectional", "shift": True}}
+SHIFTED = ("dream", "fast_dllm", "open_dllm")
+
+
+def load_family(name: str, folder: Path, layers: int = 1) -> tuple[str, Any, Any]:
+    """Its name, its model, and the network the weights came from."""
+    written, network = WRITERS[name](folder / name, layers=layers)
+    return name, dard.load_model(written, **SAID.get(name, {})), network
+
+
+def places(network: Any, positions: torch.Tensor) -> torch.Tensor:
+    """Positions as the network itself is told them: RoBERTa's first two rows belong to no position."""
+    return positions + (2 if isinstance(network, RobertaForMaskedLM) else 0)

@@ -19,9 +19,9 @@ import dard
 from dard.models import Question, Soft, answer_all, check_needs, offers
 from dard.models.base import Answer, Frozen, answer
 from dard.models.forward import mean_weights
-from tests.models.families import WRITERS
+from tests.models.families import ENCODERS, SHIFTED, WRITERS, load_family, places
 from tests.models.mixes import in_the_table, random_soft
-from tests.models.test_families import alone, asked
+from tests.models.test_families import alone, asked, in_blocks
 from tests.models.test_interface import Letters
 from tests.tiny import random_model
 
@@ -30,8 +30,7 @@ LAYERS = 3
 
 
 def load(name: str, layers: int, factory: pytest.TempPathFactory) -> Family:
-    folder, network = WRITERS[name](factory.mktemp("family") / name, layers=layers)
-    return name, dard.load_model(folder), network
+    return load_family(name, factory.mktemp("family"), layers)
 
 
 @pytest.fixture(scope="module", params=list(WRITERS))
@@ -52,7 +51,7 @@ def eager_attention(network: Any, q: Question) -> Tensor:
     with torch.no_grad():
         given = eager(
             input_ids=q.ids[None],
-            position_ids=q.positions[None],
+            position_ids=places(network, q.positions)[None],
             attention_mask=mask[None, None],
             output_attentions=True,
         )
@@ -67,8 +66,10 @@ def test_attention_is_what_an_eager_network_gives_out(family: Family) -> None:
     q = replace(asked(model, 1), attention=(2, 0))
     found = answer(model, q)
     assert found.attention is not None and found.attention.dtype == torch.float32
-    torch.testing.assert_close(found.attention, eager_attention(network, q)[[2, 0]], atol=1e-5, rtol=1e-4)
-    assert not found.attention[:, ~q.mask].any()
+    torch.testing.assert_close(
+        found.attention, eager_attention(network, in_blocks(model, q))[[2, 0]], atol=1e-5, rtol=1e-4
+    )
+    assert not found.attention[:, ~in_blocks(model, q).mask].any()
     torch.testing.assert_close(found.attention.sum(dim=-1), torch.ones(2, 9))
 
 
@@ -89,7 +90,7 @@ def test_in_a_batch_everybody_gets_what_they_asked_for_without_padding(family: F
     for q, found in zip(questions, answer_all(model, questions), strict=True):
         if q.attention:
             assert found.attention is not None and found.attention.shape == (len(q.attention), len(q.ids), len(q.ids))
-            expected = eager_attention(network, q)[list(q.attention)]
+            expected = eager_attention(network, in_blocks(model, q))[list(q.attention)]
             torch.testing.assert_close(found.attention, expected, atol=1e-5, rtol=1e-4)
         else:
             assert found.attention is None
@@ -143,14 +144,14 @@ def test_threads_do_not_watch_each_other() -> None:
 def test_a_mix_is_a_token_whose_embedding_is_the_mix(one_layer: Family) -> None:
     """Row by row as in the network's own words; Dream's are read by readers, which must hold the mix, too."""
     name, model, network = one_layer
-    shift = 1 if name == "dream" else 0
+    shift = int(name in SHIFTED)
     for seed in range(3):
         q = replace(asked(model, seed), rows=torch.arange(9), soft=random_soft(model.vocab_size, [1, 4, 6, 8], seed))
         changed, plain, used = in_the_table(network, q)
         found = answer(model, q).logits
         found[:, used] = 0
         for row in range(9):
-            expected = alone(changed, plain, row, shift)
+            expected = alone(changed, plain, row, shift, model.block_size)
             expected[used] = 0
             torch.testing.assert_close(found[row], expected, atol=1e-4, rtol=1e-4)
 
@@ -169,7 +170,9 @@ def test_mixes_go_through_all_layers_and_may_stand_in_a_batch(family: Family) ->
     for q, found in zip(questions, answer_all(model, questions), strict=True):
         own, plain, _ = in_the_table(network, q) if q.soft else (network, q, [])
         assert found.attention is not None
-        torch.testing.assert_close(found.attention[0], eager_attention(own, plain)[2], atol=1e-5, rtol=1e-4)
+        torch.testing.assert_close(
+            found.attention[0], eager_attention(own, in_blocks(model, plain))[2], atol=1e-5, rtol=1e-4
+        )
 
 
 def test_a_mix_of_one_token_is_that_token(family: Family) -> None:
@@ -203,7 +206,8 @@ def test_what_is_no_mix_is_refused(places: Any, ids: Any, weights: Any, sentence
 
 def test_what_the_families_offer(one_layer: Family) -> None:
     name, model, _ = one_layer
-    own = {"mmada": {"freeze", "images"}, "bert": set(), "distilbert": set()}.get(name, {"freeze"})
+    own = {"mmada": {"freeze", "images"}}.get(name, set() if name in ENCODERS else {"freeze"})
+    own |= {"think"} if model.chat and name != "llada" else set()  # whose template knows of no thinking
     assert offers(model) == {"attention", "soft", "batch"} | own
     check_needs(model, frozenset({"attention", "soft"}), "anybody")
 

@@ -59,3 +59,17 @@ def test_the_end_of_the_turn_ends_the_text(tmp_path: Path) -> None:
 def test_sampling_settings_of_other_samplers_are_not_taken_over(tmp_path: Path) -> None:
     model = dard.load_model(write_a2d(tmp_path / "m")[0])
     assert not {"temperature", "steps"} & set(model.defaults)
+
+
+def test_a_template_whose_marks_are_no_tokens_does_not_count(tmp_path: Path) -> None:
+    """LLaDA-8B-Base as it is on the hub."""
+    folder, _ = write_llada_chat(tmp_path / "m", base=True)
+    model = dard.load_model(folder)
+    assert model.tokenizer.chat_template and not model.chat
+    assert model.decode(model.encode("the city")) == "the city" and len(model.encode("the city")) < 8
+    with pytest.raises(dard.InputError) as caught:
+        dard.load_model(folder, chat=True)
+    assert str(caught.value) == (
+        "chat = True is not allowed for model 'm': its tokenizer has a chat template with <|start_header_id|>, "
+        "which is no token of its vocabulary"
+    )

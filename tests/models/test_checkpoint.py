@@ -12,6 +12,7 @@ from safetensors.torch import load_file, save_file
 from transformers import LlamaForCausalLM, Qwen2Config, Qwen2ForCausalLM, Qwen3Config, Qwen3ForCausalLM
 
 import dard
+from dard.models.checkpoint import count_weights
 from tests.models.folders import change_config, write_llada, write_llama
 from tests.tiny import MASK_ID, VOCABULARY, llama_config
 
@@ -40,7 +41,7 @@ def question(seed: int = 0, size: int = 9) -> tuple[torch.Tensor, ...]:
 def test_the_same_weights_in_both_formats_give_equal_logits(key_value_heads: int, tmp_path: Path) -> None:
     network = network_of(num_key_value_heads=key_value_heads)
     llada = dard.load_model(write_llada(tmp_path / "llada", network))
-    llama = dard.load_model(write_llama(tmp_path / "llama", network))
+    llama = dard.load_model(write_llama(tmp_path / "llama", network), attention="bidirectional")
     ids, positions, mask, rows = question()
     expected = network(input_ids=ids[None], position_ids=positions[None], attention_mask=mask[None, None]).logits[0]
     for model in (llada, llama):
@@ -63,7 +64,7 @@ def test_qwen_goes_through_the_same_door(kind: str, tmp_path: Path) -> None:
     wanted = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size")
     small = {name: values[name] for name in wanted}
     network = family(config(**small, num_key_value_heads=4, head_dim=8, max_position_embeddings=512)).eval()
-    model = dard.load_model(write_llama(tmp_path / kind, network, bare=False))
+    model = dard.load_model(write_llama(tmp_path / kind, network, bare=False), attention="bidirectional")
     ids, positions, mask, rows = question()
     expected = network(input_ids=ids[None], position_ids=positions[None], attention_mask=mask[None, None]).logits[0]
     torch.testing.assert_close(model.logits(ids, positions, mask, rows), expected[rows], atol=1e-5, rtol=1e-5)
@@ -82,7 +83,7 @@ def test_tied_heads_and_settings_of_its_own(tmp_path: Path) -> None:
     network.save_pretrained(folder)
     write_tokenizer_and_mask(folder)
     (folder / "generation_config.json").write_text(json.dumps({"tau_c": 0.2, "tau_u": 0.3, "max_new_tokens": 5}))
-    model = dard.load_model(str(folder))
+    model = dard.load_model(str(folder), attention="bidirectional")
     ids, positions, mask, rows = question()
     expected = network(input_ids=ids[None], position_ids=positions[None], attention_mask=mask[None, None]).logits[0]
     torch.testing.assert_close(model.logits(ids, positions, mask, rows), expected[rows], atol=1e-5, rtol=1e-5)
@@ -135,7 +136,7 @@ def test_a_llada_checkpoint_that_lacks_a_weight_is_refused(part: str, tmp_path: 
 def test_a_llama_checkpoint_that_lacks_a_weight_is_refused(part: str, tmp_path: Path) -> None:
     folder = write_llama(tmp_path / "m", network_of())
     drop_weight(folder, part)
-    assert part in refused(folder)
+    assert part in refused(folder, attention="bidirectional")
 
 
 @pytest.mark.parametrize("part", ["q_proj", "attn_norm"])
@@ -166,18 +167,54 @@ def test_a_shard_that_is_gone_or_broken_is_refused(tmp_path: Path) -> None:
     refused(folder)
 
 
-def test_weights_that_are_pickles_are_not_opened(tmp_path: Path) -> None:
-    folder = write_llama(tmp_path / "m", network_of())
+def as_pickle(folder: Path, weights: Any, shards: int) -> None:
     for file in folder.glob("*.safetensors*"):
         file.unlink()
-    torch.save(network_of().state_dict(), folder / "pytorch_model.bin")
+    if shards == 1:
+        torch.save(weights, folder / "pytorch_model.bin")
+        return
+    where = {}
+    for number in range(shards):
+        part = {name: weights[name] for name in sorted(weights)[number::shards]}
+        file = f"pytorch_model-{number + 1:05d}-of-{shards:05d}.bin"
+        torch.save(part, folder / file)
+        where |= dict.fromkeys(part, file)
+    index = {"metadata": {"total_size": 0}, "weight_map": where}
+    (folder / "pytorch_model.bin.index.json").write_text(json.dumps(index))
+
+
+@pytest.mark.parametrize("shards", [1, 2])
+def test_weights_may_be_pickled_tensors(shards: int, tmp_path: Path) -> None:
+    folder = write_llada(tmp_path / "m", network_of())
+    expected = dard.load_model(folder).logits(*question())
+    weights: dict[str, torch.Tensor] = {}
+    for file in folder.glob("*.safetensors"):
+        weights |= load_file(file)
+    as_pickle(folder, weights, shards)
+    assert torch.equal(dard.load_model(folder).logits(*question()), expected)
+    assert count_weights(folder) == sum(weight.numel() for weight in weights.values())
+
+
+class Bomb:
+    """Would end the program if it were unpickled."""
+
+    def __reduce__(self) -> Any:
+        return (exit, (3,))
+
+
+def test_nothing_but_tensors_is_unpickled(tmp_path: Path) -> None:
+    folder = write_llada(tmp_path / "m", network_of())
+    as_pickle(folder, {"model.transformer.wte.weight": Bomb()}, 1)
     refused(folder)
+    assert count_weights(folder) == 0
 
 
 def test_no_tokenizer_is_refused(tmp_path: Path) -> None:
     folder = write_llada(tmp_path / "m", network_of())
     (folder / "tokenizer.json").unlink()
-    assert "'m' has no tokenizer.json" in refused(folder)
+    assert refused(folder) == (
+        "model folder 'm' has no tokenizer.json, and neither vocab.txt nor vocab.json with merges.txt"
+    )
 
 
 def test_a_broken_tokenizer_is_refused(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import torch
 import dard
 from dard.attention import reach
 from dard.models import Model, Question
-from dard.models.dream import MAX_LENGTH, with_readers
+from dard.models.mask_filling import KINDS
+from dard.models.readers import with_readers
 from dard.session import Session
 from tests.models.families import write_dream
 
@@ -85,7 +86,7 @@ def test_what_cannot_reach_a_row_cannot_reach_its_prediction(dream: tuple[Model,
 
 def test_what_its_files_say(dream: tuple[Model, Any]) -> None:
     model, _ = dream
-    assert model.max_length == MAX_LENGTH
+    assert model.max_length == KINDS["Dream"].longest == 2048
     assert model.token_text(model.mask_id) == "<|mask|>"
     assert model.decode(model.encode_piece("the city, 5 of them!")) == "the city, 5 of them!"
     assert model.chat and "<|im_start|>user\nthe city<|im_end|>" in model.decode(model.encode("the city"))

@@ -14,8 +14,9 @@ import dard
 from dard.models import memory, placement
 from dard.models.memory import NotEnoughMemory, is_out_of_memory, memory_report
 from dard.models.placement import read_placement
+from dard.models.registry import READABLE
 from dard.models.scripted import LOS_DIEGO, los_diego
-from tests.models.families import write_bert, write_llada_chat
+from tests.models.families import write_bert, write_llada_chat, write_roberta
 from tests.models.folders import change_config
 
 
@@ -78,7 +79,7 @@ def test_a_name_fetches_its_repository_without_code(tmp_path: Path, monkeypatch:
     folder, _ = write_llada_chat(tmp_path / "snapshot")
     asked: list[tuple[str, list[str]]] = []
 
-    def fetch(hub: str, allow_patterns: list[str]) -> str:
+    def fetch(hub: str, allow_patterns: list[str], **_: Any) -> str:
         asked.append((hub, allow_patterns))
         return str(folder)
 
@@ -90,6 +91,20 @@ def test_a_name_fetches_its_repository_without_code(tmp_path: Path, monkeypatch:
         assert model.defaults == (wanted if name != "owner/name" else {})
     assert [hub for hub, _ in asked][:2] == ["GSAI-ML/LLaDA-8B-Base"] * 2
     assert not any("py" in pattern for _, patterns in asked for pattern in patterns)
+
+
+def test_pickles_are_fetched_only_where_there_is_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = {"new/one": write_bert(tmp_path / "new")[0], "old/one": write_roberta(tmp_path / "old")[0]}
+    asked: list[tuple[str, list[str]]] = []
+
+    def fetch(hub: str, allow_patterns: list[str], **_: Any) -> str:
+        asked.append((hub, allow_patterns))
+        return str(folders[hub])
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetch)
+    for hub in folders:
+        dard.load_model(hub)
+    assert [hub for hub, patterns in asked if any(".bin" in pattern for pattern in patterns)] == ["old/one"]
 
 
 def test_the_image_encoder_is_fetched_when_a_picture_is_shown(
@@ -115,7 +130,7 @@ def test_a_wrong_architecture(kind: Any, tmp_path: Path) -> None:
     change_config(folder, model_type=kind)
     assert refused(folder) == (
         f"model folder 'm' holds a model of type {str(kind)!r}, which has no adapter here; there are adapters for "
-        "LLaDA, MMaDA, Dream, BERT, DistilBERT, and mask-filling Llama, Qwen2 and Qwen3"
+        f"{READABLE}"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,13 @@ import pytest
 from PIL import Image
 
 import dard
-from dard.models import takes_images, with_image
+from dard.models import takes_images, with_image, with_thinking
+from dard.models.checkpoint import as_turn
 from dard.models.images import as_pixels, open_image
-from dard.models.mmada import EOI, MMU, SOI
+from dard.models.mmada import EOI, MMU, SOI, TEMPLATE, THINK
 from dard.models.scripted import los_diego
 from dard.state import initial_state
-from tests.models.families import TEXT_TOKENS
+from tests.models.families import LLAMA_CHAT, TEXT_TOKENS
 from tests.models.folders import change_config
 from tests.models.test_magvit import write_magvit
 
@@ -56,8 +58,51 @@ def test_the_picture_stands_before_the_conversation(shown: Any) -> None:
     assert bare.prompt == shown.prefix and bare.tokens == (5, 126336)
 
 
+def test_the_whole_picture_can_be_squeezed(mmada: Any) -> None:
+    tall = picture((40, 60))
+    expected = [TEXT_TOKENS + code for code in mmada.encoder().codes(as_pixels(open_image(tall), 512, "squeeze"))]
+    assert list(with_image(mmada, tall, fit="squeeze").prefix[2:-1]) == expected
+    assert list(with_image(mmada, tall).prefix[2:-1]) != expected
+
+
+def test_the_middle_of_a_picture_is_shown() -> None:
+    """As in the demos: the shorter side becomes the square's, and as much is cut from either end of the longer one."""
+    wide = Image.new("RGB", (300, 100), (255, 0, 0))
+    wide.paste((0, 0, 255), (100, 0, 200, 100))
+    middle = as_pixels(wide, 64)[0]
+    assert (middle[2, :, 3:-3] > 0.9).all() and (middle[0, :, 3:-3] < -0.9).all()
+    whole = as_pixels(wide, 64, "squeeze")[0]
+    assert whole[0, 32, 5] > 0.9 and whole[2, 32, 32] > 0.9 and whole[0, 32, 58] > 0.9
+    assert as_pixels(wide.rotate(90, expand=True), 64).shape == (1, 3, 64, 64)
+    with pytest.raises(dard.InputError, match="fit = 'stretch' is not allowed; write crop or squeeze"):
+        as_pixels(wide, 64, "stretch")
+
+
+def test_several_pictures_follow_one_another(mmada: Any) -> None:
+    first, second = (with_image(mmada, each).prefix for each in (picture(), picture((40, 60))))
+    both = with_image(mmada, picture(), picture((40, 60))).prefix
+    assert both == (MMU, *first[1:], *second[1:]) and len(both) == 1 + 2 * 1026
+
+
+def test_the_tokenizer_s_own_template_is_not_used(mmada_folder: Path, tmp_path: Path) -> None:
+    """The demos overwrite it: it has two line breaks where training had one."""
+    folder = shutil.copytree(mmada_folder, tmp_path / "m")
+    values = json.loads((folder / "tokenizer_config.json").read_text()) | {"chat_template": LLAMA_CHAT}
+    (folder / "tokenizer_config.json").write_text(json.dumps(values))
+    assert dard.load_model(folder).tokenizer.chat_template == TEMPLATE
+
+
+def test_it_can_be_told_to_think_first(mmada: Any) -> None:
+    told = with_thinking(mmada)
+    assert told.network is mmada.network and not mmada.think
+    assert as_turn(mmada.tokenizer, "w5", think=True).replace(THINK, "") == as_turn(mmada.tokenizer, "w5")
+    assert len(told.encode("w5")) > len(mmada.encode("w5")) and told.encode_piece("w5") == mmada.encode_piece("w5")
+    with pytest.raises(dard.InputError, match="model 'los-diego' knows no way to be told to think first"):
+        with_thinking(los_diego())
+
+
 def test_a_turn_is_written_as_it_was_in_training(mmada: Any) -> None:
-    turn = mmada.tokenizer.apply_chat_template([{"role": "user", "content": " w5 "}], tokenize=False)
+    turn = as_turn(mmada.tokenizer, " w5 ")
     assert turn == (
         "<|startoftext|><|start_header_id|>user<|end_header_id|>\nw5<|eot_id|>"
         "<|start_header_id|>assistant<|end_header_id|>\n"

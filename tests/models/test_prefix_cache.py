@@ -29,7 +29,7 @@ from dard.session import Session
 from tests import reference
 from tests.decoders.follow import TINY_GAP, words
 from tests.helpers import ALL_DECODERS, without_times
-from tests.models.families import WRITERS
+from tests.models.families import ENCODERS, WRITERS, load_family
 from tests.models.mixes import in_the_table, random_soft
 from tests.models.test_interface import Letters
 from tests.tiny import MASK_ID, VOCABULARY, random_model, random_network
@@ -142,15 +142,14 @@ def test_every_decoder_agrees_with_its_reference_under_a_frozen_prompt(decoder: 
 
 @pytest.mark.parametrize("family", list(WRITERS))
 def test_every_family_agrees_with_the_long_sequence_or_keeps_nothing(family: str, tmp_path: Path) -> None:
-    folder, _ = WRITERS[family](tmp_path / family, layers=2)
-    model = dard.load_model(folder)
+    model: Any = load_family(family, tmp_path, layers=2)[1]
     for decoder in ("dard", "wino", "standard"):
         session = Session(model, [5, 6, 7, 8], decoder, gen_length=6, prefix_cache="block")
         first, length = session.state, 4
         later = replace(first, tokens=(model.mask_id, 9, 10, *first.tokens[3:]), states="MUC" + first.states[3:])
         opening, now = (session.decoder.ask(model, session.settings, state) for state in (first, later))
         asked = ask(session.decoder, model, session.settings, replace(later, opening=first))
-        q = now if family in ("bert", "distilbert") else beside(opening, now, length)
+        q = now if family in ENCODERS else beside(opening, now, length)
         expected = model.logits(q.ids, q.positions, q.mask, q.rows)
         answer(model, ask(session.decoder, model, session.settings, first))
         with passes_of(model) as sizes:

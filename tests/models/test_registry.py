@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from dard.models import CARDS, register
 from dard.models.families import ADAPTERS
 from dard.models.registry import find_card, rows
 from dard.models.scripted import los_diego
+from tests.models.families import SHIFTED, WRITERS
 
 CONTRIBUTING = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
 
@@ -34,6 +36,51 @@ def test_the_embedded_card_says_what_the_model_does() -> None:
     if card.folder and (card.folder / "config.json").exists():
         model = dard.load_model("embedded")
         assert dict(card.defaults) == model.defaults and model.chat is False
+
+
+def test_a_card_says_what_was_tested(capsys: pytest.CaptureFixture[str]) -> None:
+    """No weights but those of the embedded model are here; of the others only the format can be."""
+    assert {card.tested for card in CARDS.values() if card.hub} == {"format tested, weights never seen here"}
+    assert CARDS["embedded"].tested == "all of it, in every test run"
+    assert command_line.main(["models"]) == 0
+    assert "format tested" in capsys.readouterr().out
+
+
+KINDS = {  # the writer in tests/models/families.py whose folders a card's repository looks like
+    "llada-8b-instruct": "llada",
+    "llada-8b-base": "llada",
+    "llada-1.5": "llada",
+    "llada-moe-7b-a1b-instruct": "llada_moe",
+    "mmada-8b-mixcot": "mmada",
+    "dream-7b-instruct": "dream",
+    "dream-coder-7b-instruct": "dream",
+    "diffucoder-7b-instruct": "dream",
+    "sdar-1.7b-chat": "sdar",
+    "trado-4b-instruct": "sdar",
+    "fast-dllm-v2-1.5b": "fast_dllm",
+    "fast-dllm-v2-7b": "fast_dllm",
+    "open-dcoder-0.5b": "open_dllm",
+    "qwen3-0.6b-diffusion-mdlm": "a2d",
+    "bert-base-uncased": "bert",
+    "distilbert-base-uncased": "distilbert",
+    "roberta-base": "roberta",
+    "modernbert-base": "modernbert",
+}
+
+
+@pytest.mark.parametrize("name", [name for name, card in CARDS.items() if card.hub and name != "mmada-8b-mixcot"])
+def test_every_card_loads_a_folder_of_its_kind(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its name, from the hub as it were, to a decode with its own defaults."""
+    folder, _ = WRITERS[KINDS[name]](tmp_path / "snapshot")
+    card = CARDS[name]
+    size = int(card.attention.split(":")[1]) if card.attention and ":" in card.attention else None
+    fetched: list[str] = []
+    monkeypatch.setattr("dard.models.hub.download", lambda hub, tell: fetched.append(hub) or folder)
+    model: Any = dard.load_model(name)
+    assert fetched == [card.hub] and model.block_size == size and model.shifted == (KINDS[name] in SHIFTED)
+    prompt = "the cat [MASK]" if "bert" in name else "the"
+    settings = {"gen_length": 8} | ({} if size else {"block_length": 4})
+    assert dard.decode(model, prompt, **settings).finished
 
 
 def test_a_card_is_found_by_name_and_by_hub_id() -> None:

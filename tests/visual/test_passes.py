@@ -5,18 +5,20 @@ from __future__ import annotations
 import pickle
 import sys
 from collections.abc import Callable, Iterator
+from copy import copy
 from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
+from PIL import Image
 
 import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.helpers import without_times
 from tests.tiny import random_model
 from visual import passes as module
-from visual.passes import LOADED, MOST_SECONDS, borrowed, passes, seconds, work
+from visual.passes import LEAST_SECONDS, LOADED, MOST_SECONDS, borrowed, passes, seconds, see, work
 
 
 class Elsewhere:
@@ -70,6 +72,34 @@ def test_borrowed_passes_make_the_same_trace(space: list[int], decoder: str, mon
     session.model = model
     assert without_times(session.trace) == without_times(here)
     assert space == [seconds("tiny", [session], 2 * 12)]
+
+
+class Sighted(Elsewhere):
+    """Takes pictures, but only where a GPU is."""
+
+    offers = frozenset({"images"})
+    prefix: tuple[int, ...] = ()
+
+    def __copy__(self) -> Sighted:
+        return Sighted(self._model)
+
+    def with_image(self, *images: Any, fit: str = "crop") -> Any:
+        assert pickled, "pictures were read outside the borrowed process"
+        shown = copy(self)
+        shown.prefix = tuple(image.width for image in images) + ((1,) if fit == "squeeze" else ())
+        return shown
+
+
+pickled: list[bool] = []
+
+
+def test_pictures_are_read_beside_the_borrowed_gpu(space: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = Sighted(random_model(1))
+    monkeypatch.setitem(LOADED, "sighted", model)  # type: ignore[misc]
+    loads = pickle.loads
+    monkeypatch.setattr(pickle, "loads", lambda data: (pickled.append(True), loads(data))[1])
+    shown: Any = see("sighted", model, [Image.new("RGB", (7, 5)), Image.new("RGB", (9, 5))], "squeeze")
+    assert shown.prefix == (7, 9, 1) and model.prefix == () and space == [LEAST_SECONDS]
 
 
 def test_sessions_of_different_lengths_end_on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import threading
+import time
 from typing import Any
 
 import pytest
@@ -234,3 +237,65 @@ def test_bad_branches_are_refused_and_nothing_is_lost(studio: Studio, change: di
         studio.branch({**edit, **change})
     assert words in str(error.value)
     assert len(studio.show({"run": view["run"]})["branches"]) == 1
+
+
+def arriving(monkeypatch: pytest.MonkeyPatch) -> tuple[Studio, threading.Event, list[str]]:
+    """A studio whose model is fetched, byte by byte, until it is let in; and how that ended."""
+    let_in, ended = threading.Event(), []
+
+    def slowly(name: str, progress: Any, **_: Any) -> Any:
+        try:
+            for number in range(2000):
+                progress("fetching", number * 10**8, 16 * 10**9)
+                if let_in.wait(0.005):
+                    progress("loading", 10**9, 2 * 10**9)
+                    ended.append("loaded")
+                    return los_diego()
+        except dard.InputError as error:
+            ended.append(str(error))
+            raise
+        raise AssertionError("nobody ended it")
+
+    monkeypatch.setattr("dard.models.load_model", slowly)
+    return Studio(("llada-8b-instruct",)), let_in, ended
+
+
+def test_a_visitor_hears_how_far_a_model_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    studio, let_in, ended = arriving(monkeypatch)
+    news = studio.waiting({"question": "q"})
+    begin = service.Arrival("llada-8b-instruct").text
+    assert begin.startswith("Loading llada-8b-instruct (8 B parameters, 17 GB in bfloat16")
+    next(news)
+    assert re.fullmatch(r"Fetching llada-8b-instruct: \d+\.\d of 16\.0 GB …", next(news)["text"])
+    let_in.set()
+    list(news)
+    assert ended == ["loaded"] and studio.model("llada-8b-instruct").name == "los-diego"
+    assert not list(studio.waiting({"question": "q"}))
+
+
+def test_a_download_ends_when_the_last_one_who_waits_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    studio, _, ended = arriving(monkeypatch)
+    one, other = (studio.waiting({"question": question}) for question in ("one", "other"))
+    next(one), next(other)
+    assert studio.stop({"loading": "one"})["kind"] == "stopped"
+    with pytest.raises(dard.InputError, match="llada-8b-instruct was left; what has been fetched of it is kept"):
+        list(one)
+    assert next(other)["kind"] == "waiting" and not ended
+    studio.stop({"loading": "other"})
+    with pytest.raises(dard.InputError, match="was left"):
+        list(other)
+    for _ in range(100):
+        if ended:
+            break
+        time.sleep(0.05)
+    assert ended and ended[0].startswith("nobody waits for model llada-8b-instruct any more")
+    assert not studio._loaded
+
+
+def test_what_goes_wrong_on_the_way_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(name: str, **_: Any) -> Any:
+        raise dard.InputError("the hub cannot be reached")
+
+    monkeypatch.setattr("dard.models.load_model", fail)
+    with pytest.raises(dard.InputError, match="the hub cannot be reached"):
+        list(Studio(("llada-8b-instruct",)).waiting({}))
