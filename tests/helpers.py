@@ -15,7 +15,7 @@ from typing import Any
 
 import dard
 
-ALL_DECODERS = ("dard", "wino", "saber", "standard", "threshold", "entropy_bound")
+ALL_DECODERS = ("dard", "wino", "saber", "standard", "threshold", "entropy_bound", "dapd", "remix", "edit")
 
 
 def body_of(trace: dard.Trace) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """EB-Sampler: commit the surest positions while their joint error bound stays small. No revocation.
 
-In order of confidence, the longest prefix is taken whose entropies, without the largest of them, sum to at most γ.
+In order of confidence, entropy or margin, the longest prefix is taken whose entropies, without the largest of them, sum
+to at most γ.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from dard.words import Words, number
 @dataclass(frozen=True, kw_only=True)
 class EntropyBoundSettings(Settings):
     gamma: float = setting(0.1, "bound on the summed entropies, in nats", float, symbol="γ", low=0, high=1000)
+    order: str = setting(
+        "confidence", "what the surest are told by", str, choices=("confidence", "entropy", "margin")
+    )  # fmt: skip
 
 
 class EntropyBound(Decoder):
@@ -43,7 +47,9 @@ class EntropyBound(Decoder):
         decision = Decision(paths={"x": (masked, prediction)}, columns={"entropy": entropy})
         decision.confidence = prediction.confidence_at(masked)
         count, total, largest = 0, 0.0, 0.0
-        surest = most_confident(decision.confidence, len(masked))
+        margin = dict(zip(masked, prediction.margin().tolist(), strict=True))
+        sureness = {"confidence": decision.confidence, "entropy": {i: -h for i, h in entropy.items()}, "margin": margin}
+        surest = most_confident(sureness[settings.order], len(masked))
         for i in surest:
             total, largest = total + entropy[i], max(largest, entropy[i])
             if total - largest > settings.gamma:

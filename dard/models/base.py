@@ -135,8 +135,9 @@ def check_needs(model: Model, needs: frozenset[str], who: str) -> None:
     """
     able = offers(model)
     if missing := needs - able:
+        spoken = [{"soft": "soft inputs"}.get(name, name) for name in sorted(missing)]
         raise InputError(
-            f"{who} needs {' and '.join(sorted(missing))}, which model {model.name!r} does not offer; "
+            f"{who} needs {' and '.join(spoken)}, which model {model.name!r} does not offer; "
             f"it offers {', '.join(sorted(able)) or 'nothing but logits'}"
         )
 

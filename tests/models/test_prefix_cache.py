@@ -42,6 +42,9 @@ OWN: dict[str, dict[str, Any]] = {
     "standard": {"steps": 4},
     "threshold": {"threshold": 0.4, "factor": None},
     "entropy_bound": {"gamma": 1.5},
+    "dapd": {"tau_max": 0.6},
+    "remix": {"threshold": 0.6},
+    "edit": {"threshold": 0.4, "edit_threshold": 0.3},
 }
 
 
