@@ -8,6 +8,7 @@ counts as a distance of about 0.35, so with a lower threshold a rejection lasts 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import torch
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from dard.about import About, Column, Event
 from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
-from dard.decoders.predict import SLICE_VALUES
+from dard.decoders.predict import SLICE_VALUES, top_values
 from dard.decoders.standard import GUESS
 from dard.models.base import Answer, Model, Question, Soft
 from dard.settings import Settings, setting
@@ -27,6 +28,7 @@ WORDS = 50  # a mix is made of at most
 ALPHA_LEAST, ALPHA_MOST = 0.2, 0.9  # of the probability, as much as twice the largest
 ACCEPT_SHARE, ACCEPT_LEAST, ACCEPT_MOST = 0.7, 5, 20  # how many tokens a pass may commit, of those still masked
 EPSILON = torch.finfo(torch.float32).eps  # what a probability counts at least when predictions are compared
+SHARP = 0.25  # the share of values above ε up to which a list of them is smaller than all of them
 STICKY = 0.34  # a rejected position is about ln 2 / 2 away from whatever it predicts next
 
 
@@ -42,37 +44,49 @@ class RemixSettings(Settings):
 
 @dataclass(frozen=True)
 class Memory:
-    """The predictions of the previous pass, as far as they are still needed: `starts` [n + 1] says where a position's
-    `ids` and `p` begin. What is below ε is left out: it counts as ε in a comparison, and no mix reaches down to it. So
-    a session can keep its past. A rejected position has none. `ready`: whether the next pass mixes."""
+    """What is left of the previous pass: the mixes made of its predictions, words [n, m] and their shares, the last one
+    the mask's own; its predictions; and `ready`, whether the next pass mixes.
+
+    Of predictions that are sharp only what is above ε is kept, in `p` and `ids`, a position's from `starts` [n + 1] on:
+    the rest counts as ε in a comparison anyway, and a session keeps its past. Others are kept whole, as `p` [n, vocab].
+    """
 
     positions: tuple[int, ...]
-    starts: Tensor
-    ids: Tensor
+    words: Tensor
+    shares: Tensor
+    rejected: frozenset[int]
     p: Tensor
+    ids: Tensor | None
+    starts: Tensor
     ready: bool
 
     @classmethod
-    def of(cls, positions: list[int], p: Tensor, ready: bool) -> Memory:
+    def of(
+        cls, positions: list[int], p: Tensor, rejected: Iterable[int], ready: bool, beta: float, mask_id: int
+    ) -> Memory:
+        """From predictions p [n, vocab], which are 0 where they were rejected."""
         kept = p > EPSILON
         starts = torch.cat([torch.zeros(1, dtype=torch.long), kept.sum(dim=1).cumsum(0).cpu()])
-        return cls(tuple(positions), starts, kept.nonzero()[:, 1].int().cpu(), p[kept].cpu(), ready)
+        sharp = starts[-1] < SHARP * kept.numel()
+        ids = kept.nonzero()[:, 1].int().cpu() if sharp else None
+        left = (p[kept] if sharp else p).cpu()
+        return cls(tuple(positions), *mixes(p, beta, mask_id), frozenset(rejected), left, ids, starts, ready)
 
     def rows(self, positions: list[int], like: Tensor) -> Tensor:
-        """The probabilities at these positions, ε where there is none, [n, vocab]."""
+        """The probabilities at these positions, at least ε, [n, vocab]."""
+        numbers = self.numbers(positions)
+        if self.ids is None:
+            return self.p[numbers].to(like.device).clamp_(min=EPSILON)
         found = torch.full_like(like, EPSILON)
-        for row, i in enumerate(positions):
-            part = self.part(i)
+        for row, k in enumerate(numbers):
+            part = slice(int(self.starts[k]), int(self.starts[k + 1]))
             found[row, self.ids[part].long().to(like.device)] = self.p[part].to(like.device)
         return found
 
-    def part(self, position: int) -> slice:
-        number = self.positions.index(position)
-        return slice(int(self.starts[number]), int(self.starts[number + 1]))
-
-    def rejected(self, position: int) -> bool:
-        part = self.part(position)
-        return part.start == part.stop
+    def numbers(self, positions: list[int]) -> list[int]:
+        """Which rows are theirs."""
+        row = {i: k for k, i in enumerate(self.positions)}
+        return [row[i] for i in positions]
 
 
 class Remix(Decoder):
@@ -107,8 +121,9 @@ class Remix(Decoder):
         question = plain_question(model, state, masked + ahead(state))
         if state.memory is None or not state.memory.ready:
             return question
-        ids, weights = mixes(state.memory, masked, settings.beta_mix, model.mask_id)
-        return replace(question, soft=Soft(torch.tensor(masked) + len(state.prompt), ids, weights))
+        rows = state.memory.numbers(masked)
+        places = torch.tensor(masked) + len(state.prompt)
+        return replace(question, soft=Soft(places, state.memory.words[rows], state.memory.shares[rows]))
 
     def decide(
         self, model: Model, settings: RemixSettings, state: DecodeState, question: Question, answer: Answer
@@ -126,23 +141,23 @@ class Remix(Decoder):
             decision.events["forced"] = chosen
 
         # Compare what is left with the pass before, and remember it.
-        left = [(row, i) for row, i in enumerate([*masked, *last]) if i not in chosen]
-        p = p[[row for row, _ in left]]
-        open_ = [i for _, i in left if i in decision.confidence]
+        left = [row for row, i in enumerate([*masked, *last]) if i not in chosen]
+        open_, p = [i for i in masked if i not in chosen], p[left]
+        rejected: list[int] = []
         if memory is not None and open_:
             distance = dict(zip(open_, distances(memory, open_, p[: len(open_)]).tolist(), strict=True))
             rejected = [i for i in open_ if distance[i] > settings.js_threshold]
             p[[open_.index(i) for i in rejected]] = 0.0
             decision.columns["js"] = distance
-            decision.events["rejected"] = [i for i in rejected if not memory.rejected(i)]
-            decision.events["still_rejected"] = [i for i in rejected if memory.rejected(i)]
-        decision.memory = Memory.of([i for _, i in left], p, memory is not None)
-        if state.record and memory is not None and open_:
-            ids, weights = mixes(decision.memory, open_, settings.beta_mix, model.mask_id)
-            words = weights[:, :-1].masked_fill(ids[:, :-1] == model.mask_id, 0.0)
-            leading = words.argsort(dim=1, descending=True, stable=True)
-            decision.soft = (open_, ids[:, :-1].gather(1, leading), words.gather(1, leading))
-            decision.columns["words"] = dict(zip(open_, words.sum(dim=1).clamp(max=1).tolist(), strict=True))
+            decision.events["rejected"] = [i for i in rejected if i not in memory.rejected]
+            decision.events["still_rejected"] = [i for i in rejected if i in memory.rejected]
+        made = Memory.of([*open_, *last], p, rejected, memory is not None, settings.beta_mix, model.mask_id)
+        decision.memory = made
+        if state.record and made.ready and open_:
+            shares = made.shares[: len(open_)].masked_fill(made.words[: len(open_)] == model.mask_id, 0.0)
+            leading = shares.argsort(dim=1, descending=True, stable=True)
+            decision.soft = (open_, made.words[: len(open_)].gather(1, leading), shares.gather(1, leading))
+            decision.columns["words"] = dict(zip(open_, shares.sum(dim=1).clamp(max=1).tolist(), strict=True))
         return decision
 
     def say(self, step: Step, position: int, words: Words) -> str:
@@ -188,31 +203,24 @@ def ahead(state: DecodeState) -> list[int]:
     return [i for i in later if i // state.block_length == later[0] // state.block_length]
 
 
-def mixes(memory: Memory, positions: list[int], beta: float, mask_id: int) -> tuple[Tensor, Tensor]:
-    """What masked positions are made of: words [n, m + 1] and their shares, the last one the mask's own."""
-    ids = torch.full((len(positions), WORDS + 1), mask_id)
-    weights = torch.zeros(len(positions), WORDS + 1)
-    for row, i in enumerate(positions):
-        part = memory.part(i)
-        best = memory.p[part].topk(min(WORDS, part.stop - part.start))
-        if not len(best.values):
-            continue
-        alpha = min(max(2 * float(best.values[0]), ALPHA_LEAST), ALPHA_MOST)
-        kept = best.values.cumsum(0) <= alpha
-        kept[0] = True
-        ids[row, : len(kept)] = memory.ids[part][best.indices].long()
-        weights[row, : len(kept)] = beta * best.values * kept
-    weights[:, -1] = 1 - weights.sum(dim=1)
-    return ids, weights
+def mixes(p: Tensor, beta: float, mask_id: int) -> tuple[Tensor, Tensor]:
+    """What masked positions with predictions p [n, vocab] are made of: words [n, m] and shares; the last is mask."""
+    best, ids = top_values(p, min(WORDS, p.shape[1]))
+    alpha = (2 * best[:, :1]).clamp(ALPHA_LEAST, ALPHA_MOST)
+    kept = best.cumsum(dim=1) <= alpha
+    kept[:, 0] = True
+    shares = beta * best * kept
+    rest = 1 - shares.sum(dim=1, keepdim=True)
+    return torch.cat([ids, torch.full_like(ids[:, :1], mask_id)], dim=1).cpu(), torch.cat([shares, rest], dim=1).cpu()
 
 
 def distances(memory: Memory, positions: list[int], p: Tensor) -> Tensor:
     """The Jensen–Shannon distance of each row of p [n, vocab] from the prediction of the pass before, in nats."""
     found = []
-    size = max(1, SLICE_VALUES // p.shape[1])
+    size = max(1, SLICE_VALUES // p.shape[1] // 4)  # four arrays at a time
     for start in range(0, len(positions), size):
         now = p[start : start + size].clamp(min=EPSILON)
         then = memory.rows(positions[start : start + size], now)
-        mean = (now + then) / 2
-        found.append((torch.xlogy(now, now / mean) + torch.xlogy(then, then / mean)).sum(dim=1) / 2)
-    return torch.cat(found)
+        mean = (now + then).mul_(0.5)
+        found.append((now / mean).log_().mul_(now).sum(dim=1) + then.div(mean).log_().mul_(then).sum(dim=1))
+    return torch.cat(found) / 2

@@ -81,12 +81,13 @@ def test_what_a_trace_holds_of_a_mix_is_what_the_next_pass_sees() -> None:
 
 
 def test_memory_leaves_out_only_what_counts_as_epsilon_anyway() -> None:
-    p = torch.softmax(torch.randn(4, 1000, generator=torch.Generator().manual_seed(0)) * 8, dim=-1)
-    p[2] = 0
-    memory = Memory.of([3, 5, 6, 9], p, True)
-    eps = torch.finfo(torch.float32).eps
-    assert torch.equal(memory.rows([3, 5, 6, 9], p), p.clamp(min=eps))
-    assert [memory.rejected(i) for i in (3, 5, 6, 9)] == [False, False, True, False] and len(memory.p) < 2500
+    values, eps = torch.randn(4, 1000, generator=torch.Generator().manual_seed(0)), torch.finfo(torch.float32).eps
+    for sharpness, kept in ((20, 500), (2, 4000)):
+        p = torch.softmax(values * sharpness, dim=-1)
+        p[2] = 0
+        memory = Memory.of([3, 5, 6, 9], p, [6], True, 0.5, 0)
+        assert torch.equal(memory.rows([9, 3, 6], p[[3, 0, 2]]), p[[3, 0, 2]].clamp(min=eps))
+        assert memory.p.numel() <= kept and float(memory.shares[2, -1]) == 1
 
 
 def test_a_model_without_soft_inputs_is_refused_in_one_sentence() -> None:

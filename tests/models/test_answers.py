@@ -214,7 +214,7 @@ def test_a_model_of_logits_alone_is_asked_for_nothing_else() -> None:
     with pytest.raises(dard.InputError) as caught:
         answer(Letters(), replace(q, attention=(0,), soft=random_soft(26, [1], 0)))
     assert str(caught.value) == (
-        "a question needs attention and soft, which model 'letters' does not offer; it offers nothing but logits"
+        "a question needs attention and soft inputs, which model 'letters' does not offer; it offers nothing but logits"
     )
 
 
