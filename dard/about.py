@@ -114,8 +114,8 @@ class About:
     `Threshold`s; `events` are its own kinds or its own words for the common ones. `cells` says why a cell of the mask
     is open or closed: keys are "self" and "own" for a shadow and its own token or mask, otherwise query path, query
     state, key path, key state, visible (1 or 0), with * for any state; {q} and {k} are the two tokens.
-    `shadow`: passes have a shadow block, and so a mask to show. `graph`: steps hold a graph. `later`: passes see the
-    blocks after the current one. Of several paths that predicted a position, the last
+    `shadow`: passes have a shadow block, and so a mask to show. `graph`: steps hold a graph. `soft`: masks can be mixes
+    of words. `later`: passes see the blocks after the current one. Of several paths that predicted a position, the last
     declared one decided. A trace also holds title, rule and states, from the decoder's class, and symbols of settings.
     """
 
@@ -128,6 +128,7 @@ class About:
     )
     shadow: bool = False
     graph: Relation | None = None
+    soft: bool = False
     later: bool = True
     title: Short = ""
     rule: Short = ""

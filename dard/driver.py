@@ -192,7 +192,7 @@ def make_step(
             if path.name in decision.paths:
                 positions, found = decision.paths[path.name]
                 step.paths[path.name] = top(positions, found.top_token, found.top_probability)
-        step.soft = decision.soft and top(*decision.soft)
+        step.soft = top(*decision.soft) if decision.soft and about.soft else None
         step.graph = decision.graph if about.graph else None
         record_mask(step, before, question)
     return step

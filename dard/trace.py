@@ -558,6 +558,8 @@ def check(trace: Trace) -> None:
             lists.append((f"{name}.{part}", top.positions))
             if not len(top.ids) == len(top.p) == top.k * len(top.positions):
                 raise TraceError(f"trace file is broken at {name}.{part}: the lists differ in length")
+        if step.soft and not trace.about.soft:
+            raise TraceError(f"trace file is broken at {name}.soft: about declares no mixes")
         if step.graph:
             if trace.about.graph is None:
                 raise TraceError(f"trace file is broken at {name}.graph: about declares no graph")

@@ -288,6 +288,7 @@ GRAPHS: dict[str, Callable[[Body], None]] = {
     ),
     "a mix at a position outside": change("steps.1.soft", {"positions": [9], "k": 1, "ids": [3], "p": [5]}),
     "a mix of another number": change("steps.1.soft", {"positions": [1], "k": 2, "ids": [3], "p": [5]}),
+    "a mix that nobody declared": change("steps.1.soft", {"positions": [1], "k": 1, "ids": [3], "p": [5]}),
     "a block that goes on by a number": change("steps.1.goes_on", 1),
 }
 

@@ -25,6 +25,11 @@ export class MaskPanel {
     state.reach = whole(state.reach, 0, lane.head.layers);
   }
 
+  /** Where the trace holds dependencies, they stand in this place. */
+  static fits({ about }) {
+    return !about.graph;
+  }
+
   constructor(viewer) {
     this.viewer = viewer;
     this.canvas = h('canvas', {
@@ -203,7 +208,7 @@ export class MaskPanel {
 }
 
 function whyNone(lane, frame) {
-  if (!lane.about.shadow) return `${lane.about.title} uses no shadow block: in every pass each position sees the whole sequence, so there is no mask to draw.`;
+  if (!lane.about.shadow) return `${lane.about.title} uses no shadow block: in every pass each position sees ${lane.about.later ? 'the whole sequence' : 'everything up to the end of its block'}, so there is no mask to draw.`;
   if (!frame.index) return 'No forward pass has run yet; the first one will have a mask.';
   if (frame.block[1] - frame.block[0] > LONGEST_BLOCK) return 'The mask of a block this long is too large to draw.';
   return 'This pass had no shadow: it only commits what is left, with everything in view.';

@@ -89,15 +89,14 @@ class Dapd(Decoder):
         elif written >= HALFWAY:
             through = [i for i in masked if confidence[i] >= SURE]
 
-        # Greedy. Nothing stands before the first, so there is always one.
+        # Greedy. Nothing stands before the first, so there is always one. The direct variant's are in nobody's way.
         row = {i: k for k, i in enumerate(masked)}
+        order = [i for i in order if settings.variant != "direct" or i not in through]
         places = [row[i] for i in order]
         cells = depends[places][:, places]
         accepted: list[int] = []
         blocked: dict[int, tuple[int, float]] = {}
         for place, i in enumerate(order):
-            if settings.variant == "direct" and i in through:
-                continue  # accepted before, and in nobody's way
             before = cells[place, accepted]
             if bool((before > tau).any()):
                 strongest = int(before.argmax())
@@ -119,12 +118,9 @@ class Dapd(Decoder):
         if step.states_before[position] == UNMASKED:
             return f"{token} is committed; this decoder never takes a token back."
         graph, c, degree = step.graph, number(step.confidence[position]), step.column("degree")[position]
-        tau = step.facts.get("tau", 0.0)
-        if graph is None or position not in graph.positions or degree is None:
+        tau, held = step.facts.get("tau", 0.0), ""
+        if graph is None or degree is None:
             return super().say(step, position, words)
-        rank = f"number {graph.positions.index(position) + 1} of {len(graph.positions)} in the order"
-        rank = f"{rank} (degree {number(degree)}, confidence {c})"
-        held = ""
         if position in graph.blocked:
             by, value = graph.blocked[position]
             compared = against(value, tau, "τ")
@@ -135,11 +131,11 @@ class Dapd(Decoder):
             bar = f"{CERTAIN:g}" if step.settings["variant"] == "direct" else f"at least {SURE:g}"
             although = f", although {held}" if held else ""
             return f"{token} was let through with confidence {c}: what is sure to {bar} need not wait{although}."
+        rank = f"number {graph.positions.index(position) + 1} of {len(graph.positions)} in the order"
+        rank = f"{rank} (degree {number(degree)}, confidence {c})"
         if held:
             best = words.guess(step, position, "x") or "its best guess"
             return f"Position {position} had to wait: {best} has {c}, but {held}; {rank}."
-        if step.states[position] == MASKED:
-            return f"Position {position} stays masked; {rank}."
         if graph.positions[0] == position:
             return f"{token} was committed: {rank}, so nothing was accepted before it."
         return (

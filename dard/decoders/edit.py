@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import torch
 
-from dard.about import About, Column
+from dard.about import About, Column, Event
 from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
 from dard.decoders.predict import probability_of
 from dard.decoders.standard import GUESS, schedule
@@ -31,7 +31,7 @@ class EditSettings(Settings):
     )  # fmt: skip
     threshold: float = setting(0.7, "confidence above which a token is committed", float, symbol="τ", low=0, high=1)
     edit_threshold: float = setting(
-        0.5, "probability above which another token replaces the one held", float, symbol="τ_edit", low=0, high=1
+        0.5, "probability above which another token replaces the one held", float, symbol="τ_e", low=0, high=1
     )
     steps: int = setting(
         32, "passes over which the tokens of a block are spread: so many are committed at least", int, low=1, high=8192
@@ -58,6 +58,7 @@ class Edit(Decoder):
         paths=[GUESS],
         columns=[Column("held", "held", "probability of the token that was held before the pass", range=(0, 1))],
         thresholds=["threshold", "edit_threshold"],
+        events={"replaced": Event("replaced", "another token took the place of the one held", value="held")},
         later=False,
     )
     grid = sweep("threshold", 0.3, 0.5, 0.7, 0.9)
@@ -107,10 +108,10 @@ class Edit(Decoder):
             if position in step.replaced:
                 old = words.quote(step.tokens_before[position])
                 kept = "" if held is None else f", and {old} {number(held)}"
-                given = f"the model gives {token} {against(c, limit, 'τ_edit')}{kept}"
+                given = f"the model gives {token} {against(c, limit, 'τ_e')}{kept}"
                 return f"{old} was replaced by {token}: {given}. The position was not masked in between."
             rival = words.other_guess(step, position, "x")
-            return f"{token} stays with {number(c)}{rival}: no other token is above τ_edit = {limit:.2f}."
+            return f"{token} stays with {number(c)}{rival}: no other token is above τ_e = {limit:.2f}."
         compared = against(c, tau, "τ")
         if step.states[position] == MASKED:
             return f"Position {position} stays masked: its best guess has {compared}."

@@ -103,6 +103,7 @@ class Remix(Decoder):
             Column("js", "JS", "distance of the prediction from the one of the pass before", range=(0, 1)),
         ],
         thresholds=["threshold"],
+        soft=True,
         events={
             "rejected": Event("mix rejected", "the prediction moved too far since the pass before: the next pass sees "
                               "a plain mask here", "⊘", "js"),

@@ -61,7 +61,7 @@ def test_the_trace_is_not_finished_while_edits_may_come() -> None:
     session.step()
     assert not session.finished and not session.trace.finished and session.trace.ended_by is None
     assert not dard.Trace.from_bytes(session.trace.to_bytes()).finished
-    assert "replaced by 'a': the model gives 'a' 0.90, above τ_edit = 0.50, and 'b' 0.00" in session.step().why[0]
+    assert "replaced by 'a': the model gives 'a' 0.90, above τ_e = 0.50, and 'b' 0.00" in session.step().why[0]
 
 
 def test_the_last_pass_of_the_schedule_ends_without_a_check() -> None:
