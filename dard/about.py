@@ -67,10 +67,30 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that can happen to a position in a step, and what it is called."""
+    """Something that can happen to a position in a step, and what it is called.
+
+    `mark` is a sign for it, on the token; `value` names a column whose number belongs to it.
+    """
 
     title: Short
     help: Long = ""
+    mark: Annotated[str, Field(max_length=4)] = ""
+    value: Short = ""
+
+
+@dataclass(frozen=True)
+class Relation:
+    """How strongly positions depend on one another, where steps hold that (`dard.trace.Graph`).
+
+    `symbol` stands for a cell, `limit` for the number above which a cell keeps a position waiting; `column` led the
+    order of the positions.
+    """
+
+    title: Short
+    help: Long = ""
+    symbol: Short = ""
+    limit: Short = ""
+    column: Short = ""
 
 
 # What the driver reads off the states before and after, for every decoder.
@@ -96,7 +116,8 @@ class About:
     `Threshold`s; `events` are its own kinds or its own words for the common ones. `cells` says why a cell of the mask
     is open or closed: keys are "self" and "own" for a shadow and its own token or mask, otherwise query path, query
     state, key path, key state, visible (1 or 0), with * for any state; {q} and {k} are the two tokens.
-    `shadow`: passes have a shadow block, and so a mask to show. Of several paths that predicted a position, the last
+    `shadow`: passes have a shadow block, and so a mask to show. `graph`: steps hold a graph. `soft`: masks can be mixes
+    of words. `later`: passes see the blocks after the current one. Of several paths that predicted a position, the last
     declared one decided. A trace also holds title, rule and states, from the decoder's class, and symbols of settings.
     """
 
@@ -108,6 +129,9 @@ class About:
         default_factory=dict
     )
     shadow: bool = False
+    graph: Relation | None = None
+    soft: bool = False
+    later: bool = True
     title: Short = ""
     rule: Short = ""
     states: States = "MU"

@@ -1,4 +1,4 @@
-"""What a DARD step costs, as ratios measured in one run, on a random model of LLaDA's shape.
+"""What a step costs, DARD's and the rivals', as ratios measured in one run, on a random model of LLaDA's shape.
 
 Machines are noisy: every pair that is compared is measured alternately, and medians are compared. Rows with a bar are
 promises; those without say what the prefix cache would give and take. What it takes is told from the embedded model,
@@ -30,7 +30,8 @@ from dard.state import DecodeState, InputError, initial_state
 from dard.tasks import TASKS
 from dard.timing import Times, alternate, peak_during, ratio
 
-BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6}
+BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6, "i": 1.3, "j": 1.6}
+RIVALS = ("dapd", "remix", "edit")  # rows i, j and k
 
 
 class NumberTokenizer:
@@ -80,6 +81,27 @@ def moment(model: BackboneModel, settings: Settings, letters: str, prompt: int) 
     values = tuple(confidence)
     state = replace(state, tokens=tuple(tokens), states=states, confidence=values, reliability=values)
     return replace(state, memory=get_decoder("dard").begin_block(settings, state))
+
+
+def rival_seconds(
+    model: BackboneModel, name: str, values: dict[str, Any], prompt: int, repeats: int, tick: Callable[[], None]
+) -> Times:
+    """A step of a decoder in the middle of a block, and the bare forward pass with the same rows. It is the third step:
+    what looks back at earlier passes does so by then."""
+    decoder, settings = get_decoder(name), make_settings(name, values)
+    state = moment(model, settings, MOMENTS["middle"].replace("C", "U"), prompt)
+    state = replace(state, memory=decoder.begin_block(settings, replace(state, memory=None)), record=False)
+    for _ in range(2):
+        state = one_step(decoder, model, settings, state)[1]
+    question = decoder.ask(model, settings, state)
+    return alternate(
+        repeats,
+        {
+            "bare": lambda: model.logits(question.ids, question.positions, question.mask, question.rows),
+            "step": partial(one_step, decoder, model, settings, state),
+        },
+        tick,
+    )
 
 
 def plain_step(model: BackboneModel, question: Question) -> torch.Tensor:
@@ -154,7 +176,11 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
         (64, 2, 8192, 16, 32, 16) if small else (512, 8, 126464, 128, 256, 128)
     )
     long_prompt, sums = (64, 1) if small else (1024, 10)  # a picture is 1024 tokens to MMaDA
-    task = bar.add_task("bench", total=9 * (repeats + 1) + 2 * (2 * repeats + 1) + sums) if bar else None
+    task = (
+        bar.add_task("bench", total=(9 + 2 * len(RIVALS)) * (repeats + 1) + 2 * (2 * repeats + 1) + sums)
+        if bar
+        else None
+    )
 
     def tick() -> None:
         if bar is not None and task is not None:
@@ -191,6 +217,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     memory = peak_during(lambda: one_step(decoder, model, settings, state))
     prefix = {each: prefix_seconds(model, values, each, repeats, tick) for each in (prompt, long_prompt)}
     changed, total = prefix_changes(sums, tick)
+    rivals = {name: rival_seconds(model, name, values, prompt, repeats, tick) for name in RIVALS}
 
     def row(key: str, what: str, value: float | None, shown: str) -> dict[str, Any]:
         limit = BARS.get(key)
@@ -222,6 +249,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
                 "decode": runs,
                 "compare": lanes,
                 **{f"prefix_{size}": times for size, times in prefix.items()},
+                **rivals,
             }.items()
             for name, values in times.items()
         },
@@ -243,6 +271,15 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
                 "tokens the prefix cache changes: four decoders, the embedded model, sums in blocks of 8",
                 changed / total,
                 f"{changed} of {total}",
+            ),
+            *(
+                row(
+                    key,
+                    f"a step of {get_decoder(name).title} / the bare forward pass with the same rows",
+                    step := ratio(times, "step", "bare"),
+                    f"{step:.3f}",
+                )
+                for key, (name, times) in zip("ijk", rivals.items(), strict=True)
             ),
         ],
     }

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from dard.about import QUIET
 from dard.decoders.base import Decision, Decoder, block_places
-from dard.decoders.predict import Prediction
 from dard.decoders.registry import declared_events
 from dard.models.base import Answer, Frozen, Model, Question, answer_all, as_trained, offers
 from dard.models.memory import memory_guard, peak_bytes
@@ -133,6 +133,7 @@ def finish_step(
         moved = replace(moved, memory=decoder.begin_block(settings, moved))
     step = make_step(decoder, model, settings, state, after, question, decision)
     step.ended_by = (decision.ended_by or DONE) if done else None
+    step.goes_on = not done and set(after.states) == {UNMASKED}
     if state.record:
         words = Words(model.token_text)
         step.why = {i: explain(decoder, step, i, words) for i in changed(step)}
@@ -199,7 +200,12 @@ def make_step(
             step.columns[column.name] = row(decision.columns[column.name], length)
     if before.record:
         step.notes = {c.name: decision.notes[c.name] for c in about.columns if c.name in decision.notes}
-        step.paths = {path.name: top(*decision.paths[path.name]) for path in about.paths if path.name in decision.paths}
+        for path in about.paths:
+            if path.name in decision.paths:
+                positions, found = decision.paths[path.name]
+                step.paths[path.name] = top(positions, found.top_token, found.top_probability)
+        step.soft = top(*decision.soft) if decision.soft and about.soft else None
+        step.graph = decision.graph if about.graph else None
         record_mask(step, before, question)
     return step
 
@@ -237,10 +243,10 @@ def row(values: dict[int, float], length: int) -> list[float | None]:
     return found
 
 
-def top(positions: Sequence[int], prediction: Prediction) -> Top:
-    """The most probable tokens, as a trace keeps them."""
-    ids = prediction.top_token[:, :TOP_K]
-    p = (prediction.top_probability[:, :TOP_K].double() * 10_000).round().clamp(0, 10_000).long()
+def top(positions: Sequence[int], tokens: Tensor, shares: Tensor) -> Top:
+    """The most probable tokens [n, k], as a trace keeps them."""
+    ids = tokens[:, :TOP_K]
+    p = (shares[:, :TOP_K].double() * 10_000).round().clamp(0, 10_000).long()
     return Top(positions=list(positions), k=ids.shape[1], ids=ids.flatten().tolist(), p=p.flatten().tolist())
 
 

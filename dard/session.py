@@ -188,6 +188,7 @@ class Session:
             columns={**last.columns, "confidence": confidence},
             events={**last.events, "edited": sorted({*last.edited, position})},
             ended_by=last.ended_by if state.finished else None,
+            goes_on=last.goes_on and not state.finished,
         )
         copy._mask, copy._outside, copy._link = last._mask, last._outside, last._link
         if state.record:
@@ -250,7 +251,7 @@ class Session:
         seen = {model.mask_id, *start.prompt, *start.tokens}
         for entry in self._steps:
             seen.update(entry.tokens)
-            for table in entry.paths.values():
+            for table in (*entry.paths.values(), *([entry.soft] if entry.soft else ())):
                 seen.update(table.ids)
         ends = {model.eos_id, *getattr(model, "end_ids", ())}
         settings = self.settings.as_dict()

@@ -6,9 +6,10 @@ recorded on a GPU replays anywhere. Records are plain dataclasses; checking happ
 everything that is not a whole, consistent trace with one sentence. Nothing in a file is ever executed.
 
 File format, version 2: one JSON object, optionally gzipped, with the fields of `Trace` and, in `steps`, those of
-`Step` (`python -c "import dard.trace; print(dard.trace.json_schema())"` prints the JSON Schema). Two things are
+`Step` (`python -c "import dard.trace; print(dard.trace.json_schema())"` prints the JSON Schema). Three things are
 packed: `masks` is base64 of zlib of the steps' block masks, each row-major bits (numpy packbits), exclusive-ored
-with the previous step's mask when that has the same size; probabilities in `paths` are whole ten-thousandths.
+with the previous step's mask when that has the same size; `graphs` is base64 of zlib of the cells of the steps' graphs,
+a byte each; probabilities in `paths` are whole ten-thousandths.
 Version 1, which knew DARD's columns only, is read too.
 """
 
@@ -38,6 +39,8 @@ MAX_FILE_BYTES = 64 << 20
 MAX_LENGTH = 8192  # positions of a region
 MAX_STEPS = 20_000
 MAX_MASK_BYTES = 256 << 20
+MAX_GRAPH = 512  # positions of a graph whose cells are kept
+MAX_GRAPH_BYTES = 64 << 20  # the cells of all graphs of a trace
 MAX_TEXT = 200_000
 MAX_TOKEN_TEXT = 1000
 MAX_SENTENCE = 2000
@@ -49,6 +52,7 @@ Number = Annotated[float, Field(ge=-1e9, le=1e9)]
 Positions = Annotated[list[Position], Field(max_length=MAX_LENGTH)]
 Values = Annotated[list[Number | None], Field(max_length=MAX_LENGTH)]
 Sentence = Annotated[str, Field(max_length=MAX_SENTENCE)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0, le=1e7)]
 SettingInt = Annotated[int, Field(ge=-(2**53), le=2**53)]  # what every JSON reader can hold
 
@@ -86,6 +90,49 @@ class Top:
     @cached_property
     def row_of(self) -> dict[int, int]:
         return {position: number for number, position in enumerate(self.positions)}
+
+
+@dataclass
+class Graph:
+    """How strongly some positions depend on one another, as a rule went through them in a step.
+
+    `positions` are in the rule's order. A cell above `limit` keeps the row's position waiting if the column's position
+    was accepted before it: `blocked` has, by who had to wait, the strongest of those and its cell.
+    """
+
+    positions: Positions
+    limit: Share
+    blocked: Annotated[dict[Position, tuple[Position, Share]], Field(max_length=MAX_LENGTH)]
+
+    __pydantic_config__ = STRICT
+
+    def __post_init__(self) -> None:
+        self._cells: bytes | None = None
+
+    @classmethod
+    def of(
+        cls, positions: list[int], cells: NDArray[np.floating], limit: float, blocked: dict[int, tuple[int, float]]
+    ) -> Graph:
+        """A graph with its cells [n, n] from 0 to 1; those of a very large one are left out.
+
+        >>> Graph.of([4, 2], np.array([[0, 0.301], [1, 0]]), 0.3, {}).cells
+        array([[  0,  77],
+               [255,   0]], dtype=uint8)
+        """
+        rounded = {i: (by, round(value, 6)) for i, (by, value) in blocked.items()}
+        graph = cls(positions, round(limit, 6), rounded)
+        if len(positions) <= MAX_GRAPH:
+            below = math.floor(255 * graph.limit)  # a byte is on the same side of the limit as its number
+            bytes_ = np.rint(255 * cells)
+            bytes_ = np.where(cells > limit, np.maximum(bytes_, below + 1), np.minimum(bytes_, below))
+            graph._cells = bytes_.astype(np.uint8).tobytes()
+        return graph
+
+    @property
+    def cells(self) -> NDArray[np.uint8] | None:
+        """How strongly the row's position depends on the column's, [n, n], 255 for 1; None where it was not kept."""
+        size = len(self.positions)
+        return None if self._cells is None else np.frombuffer(self._cells, np.uint8).reshape(size, size)
 
 
 @dataclass
@@ -130,7 +177,10 @@ class Step:
     | facts | numbers a rule used, such as Saber's threshold |
     | notes | a sentence about a column in this step, by the column's name |
     | why | one sentence per position that changed |
+    | graph | how strongly positions depend on one another, for decoders that look |
+    | soft | the words that masked positions are made of in the next pass, and their shares; the rest is mask |
     | ended_by | how the block ended, if it ended here |
+    | goes_on | true where nothing is masked and the block still goes on |
     | forward_seconds, other_seconds | wall time of the model call and of everything else |
     | peak_bytes | the most memory in use until then: of the GPU, or of the process on a CPU; null where unknown |
     """
@@ -147,7 +197,10 @@ class Step:
     )
     notes: Annotated[dict[Name, Sentence], Field(max_length=20)] = field(default_factory=dict)
     why: Annotated[dict[Position, Sentence], Field(max_length=MAX_LENGTH)] = field(default_factory=dict)
+    graph: Graph | None = None
+    soft: Top | None = None
     ended_by: Annotated[str, Field(max_length=40)] | None = None
+    goes_on: bool = False
     forward_seconds: Seconds = 0.0
     other_seconds: Seconds = 0.0
     peak_bytes: Annotated[int, Field(ge=0, le=1 << 50)] | None = None
@@ -297,6 +350,9 @@ class Step:
         """The step as plain JSON, without what is empty."""
         kept = {f.name: getattr(self, f.name) for f in fields(self)}
         body = {name: value for name, value in kept.items() if value not in ({}, None, 0.0)}
+        for name in ("graph", "soft"):
+            if name in body:
+                body[name] = asdict(body[name])
         if self.paths:
             body["paths"] = {name: asdict(top) for name, top in self.paths.items()}
         if self.why:
@@ -358,11 +414,11 @@ class Trace:
 
     @property
     def finished(self) -> bool:
-        return set(self.states) == {"U"}
+        return set(self.states) == {"U"} and not (self.steps and self.steps[-1].goes_on)
 
     @property
     def ended_by(self) -> str | None:
-        """How the last block ended: "all unmasked", "fixed point", "period N" or "cap"; None while unfinished."""
+        """How the last block ended: "all unmasked" or why else; None while unfinished."""
         return self.steps[-1].ended_by if self.steps and self.finished else None
 
     def word(self, token: int) -> str:
@@ -389,6 +445,8 @@ class Trace:
         body["token_text"] = {str(token): text for token, text in self.token_text.items()}
         body["steps"] = [step.as_dict() for step in self.steps]
         body["masks"] = pack_masks(self.steps)
+        if any(step.graph for step in self.steps):
+            body["graphs"] = pack_graphs(self.steps)
         return body
 
     def to_bytes(self, compress: bool = True) -> bytes:
@@ -425,7 +483,7 @@ class Trace:
         version = body.get("version")
         if type(version) is not int or version not in (1, VERSION):
             raise TraceError(f"trace file has version {json.dumps(version)[:20]}; this program reads 1 and {VERSION}")
-        masks = body.pop("masks", "")
+        masks, graphs = body.pop("masks", ""), body.pop("graphs", None)
         refuse_crowds(body)
         if version == 1:
             from dard.version1 import upgrade
@@ -441,6 +499,8 @@ class Trace:
             raise TraceError(f"trace file is broken at {where}: {first['msg'][:200]}") from None
         check(trace)
         unpack_masks(trace.steps, masks)
+        if graphs is not None:
+            unpack_graphs(trace.steps, graphs)
         return trace
 
     def _repr_html_(self) -> str:
@@ -494,10 +554,20 @@ def check(trace: Trace) -> None:
         rows += [(f"{name}.columns.{each}", values) for each, values in step.columns.items()]
         lists += [(f"{name}.{each}", positions) for each, positions in step.events.items()]
         lists += [(f"{name}.why", list(step.why))]
-        for path, top in step.paths.items():
-            lists.append((f"{name}.paths.{path}", top.positions))
+        tables = {f"paths.{path}": top for path, top in step.paths.items()} | ({"soft": step.soft} if step.soft else {})
+        for part, top in tables.items():
+            lists.append((f"{name}.{part}", top.positions))
             if not len(top.ids) == len(top.p) == top.k * len(top.positions):
-                raise TraceError(f"trace file is broken at {name}.paths.{path}: the lists differ in length")
+                raise TraceError(f"trace file is broken at {name}.{part}: the lists differ in length")
+        if step.soft and not trace.about.soft:
+            raise TraceError(f"trace file is broken at {name}.soft: about declares no mixes")
+        if step.graph:
+            if trace.about.graph is None:
+                raise TraceError(f"trace file is broken at {name}.graph: about declares no graph")
+            lists.append((f"{name}.graph.positions", step.graph.positions))
+            known_here = set(step.graph.positions)
+            if not {*step.graph.blocked, *(by for by, _ in step.graph.blocked.values())} <= known_here:
+                raise TraceError(f"trace file is broken at {name}.graph.blocked: a position is none of the graph")
     for name, positions in lists:
         if any(position >= length for position in positions) or len(set(positions)) != len(positions):
             raise TraceError(f"trace file is broken at {name}: a position is outside or twice")
@@ -542,7 +612,8 @@ def refuse_crowds(body: dict[str, Any]) -> None:
 def json_schema() -> str:
     """The JSON Schema of a trace file."""
     schema = file_reader().json_schema()
-    schema["properties"]["masks"] = {"type": "string", "description": "base64 of zlib of the steps' masks"}
+    for part, what in {"masks": "masks", "graphs": "graphs' cells"}.items():
+        schema["properties"][part] = {"type": "string", "description": f"base64 of zlib of the steps' {what}"}
     return json.dumps(schema, indent=2)
 
 
@@ -584,15 +655,7 @@ def unpack_masks(steps: list[Step], packed: Any) -> None:
     """Give each step its mask back, never unpacking more than the steps' sizes allow."""
     sizes = [2 * (step.block[1] - step.block[0]) for step in steps]
     most = sum(1 + -(-size * size // 8) + -(-size // 8) for size in sizes)
-    try:
-        if not isinstance(packed, str):
-            raise ValueError
-        inflate = zlib.decompressobj()
-        data = inflate.decompress(base64.b64decode(packed, validate=True), min(most, MAX_MASK_BYTES) + 1)
-        if not inflate.eof or inflate.unused_data:
-            raise ValueError
-    except (ValueError, binascii.Error, zlib.error):
-        raise TraceError("trace file is broken at masks: not the packed masks of these steps") from None
+    data = inflated(packed, "masks", min(most, MAX_MASK_BYTES))
     cursor, previous = 0, b""
     for step, size in zip(steps, sizes, strict=True):
         flags = data[cursor] if cursor < len(data) else 255
@@ -609,6 +672,51 @@ def unpack_masks(steps: list[Step], packed: Any) -> None:
             cursor += outside_bytes
     if cursor != len(data):
         raise TraceError("trace file is broken at masks: it goes on after the last step")
+
+
+def pack_graphs(steps: list[Step]) -> str:
+    """The cells of all graphs as one compressed string, each after a byte: 1, or 0 where there are none. Those that a
+    reader would have no room for are left out."""
+    parts: list[bytes] = []
+    room = MAX_GRAPH_BYTES
+    for step in steps:
+        cells = step.graph._cells if step.graph else None
+        kept = cells if cells is not None and len(cells) <= room else None
+        room -= len(kept or b"")
+        parts.append(b"\0" if kept is None else b"\1" + kept)
+    return base64.b64encode(zlib.compress(b"".join(parts), 9)).decode()
+
+
+def unpack_graphs(steps: list[Step], packed: Any) -> None:
+    """Give each graph its cells back, never unpacking more than the graphs' sizes allow."""
+    sizes = [len(step.graph.positions) if step.graph else 0 for step in steps]
+    most = sum(size * size for size in sizes if size <= MAX_GRAPH)
+    data = inflated(packed, "graphs", len(steps) + min(most, MAX_GRAPH_BYTES))
+    cursor = 0
+    for step, size in zip(steps, sizes, strict=True):
+        kept = data[cursor : cursor + 1]
+        cursor += 1
+        if kept == b"\1" and step.graph and size <= MAX_GRAPH and cursor + size * size <= len(data):
+            step.graph._cells = data[cursor : cursor + size * size]
+            cursor += size * size
+        elif kept != b"\0":
+            raise TraceError("trace file is broken at graphs: not the packed graphs of these steps")
+    if cursor != len(data):
+        raise TraceError("trace file is broken at graphs: it goes on after the last step")
+
+
+def inflated(packed: Any, part: str, most: int) -> bytes:
+    """What a packed part of a file holds, at most so many bytes."""
+    try:
+        if not isinstance(packed, str):
+            raise ValueError
+        inflate = zlib.decompressobj()
+        data = inflate.decompress(base64.b64decode(packed, validate=True), most + 1)
+        if not inflate.eof or inflate.unused_data:
+            raise ValueError
+    except (ValueError, binascii.Error, zlib.error):
+        raise TraceError(f"trace file is broken at {part}: not the packed {part} of these steps") from None
+    return data
 
 
 def bounded_gunzip(data: bytes) -> bytes:

@@ -152,9 +152,12 @@ def summary(step: Step, about: About, words: Words) -> str:
         told["accepted"] = [i for i in told["accepted"] if i not in step.decided]
     edited = told.pop("edited", [])
     for name, positions in told.items():
-        if positions:
+        title = about.event(name).title
+        if positions and all(step.states_before[i] == step.states[i] == MASKED for i in positions):
+            parts.append(f"{title}: {len(positions)} position{'s' if len(positions) > 1 else ''}")
+        elif positions:
             tokens = step.tokens_before if name == "demoted" else step.tokens
-            parts.append(f"{words.names(tokens, positions)} {about.event(name).title}")
+            parts.append(f"{words.names(tokens, positions)} {title}")
     if edited:
         parts.append(f"position {', '.join(map(str, edited))} edited by hand")
     text = "; ".join(parts) or "nothing changed"

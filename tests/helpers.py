@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import dard
+from dard.decoders import DECODERS
 
-ALL_DECODERS = ("dard", "wino", "saber", "standard", "threshold", "entropy_bound")
+ALL_DECODERS = ("dard", "wino", "saber", "standard", "threshold", "entropy_bound", "dapd", "remix", "edit")
+LOGITS_ALONE = tuple(name for name in ALL_DECODERS if not DECODERS[name].needs)
 
 
 def body_of(trace: dard.Trace) -> dict[str, Any]:

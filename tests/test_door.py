@@ -216,7 +216,7 @@ def variant(**changes: Any) -> Any:
         (variant(about=dard.About([dard.Column("confidence")])), "declares the column 'confidence' twice"),
         (variant(about=dard.About(paths=[dard.Path("a"), dard.Path("a")])), "declares the path 'a' twice"),
         (variant(about=dard.About(thresholds=["tau_c"])), "names the threshold 'tau_c', which is none of its settings"),
-        (variant(about=dard.About([dard.Column("a", mirror="b")])), "mirrors 'b': no column"),
+        (variant(about=dard.About([dard.Column("a", mirror="b")])), "points to 'b', which is no column"),
         (variant(about=dard.About([dard.Column("a/b")])), "about of decoder 'odd' is not allowed at columns.0.name"),
         (variant(about=dard.About(events={"x": dard.Event("y" * 101)})), "is not allowed at events.x.title"),
         (variant(Settings=NoSettings), "the Settings of decoder 'odd' must be a subclass of dard.Settings"),

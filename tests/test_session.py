@@ -338,8 +338,8 @@ def test_sessions_on_a_gpu_share_their_passes() -> None:
     sessions = [dard.Session(model, [5, 6], name, gen_length=8, **SOFT.get(name, {})) for name in ALL_DECODERS]
     open_counts = [len(made) for made in passes(sessions)]
     longest = max(session.trace.num_steps for session in sessions)
-    assert model.passes <= longest == len(open_counts)
-    assert open_counts[0] == 6 and open_counts == sorted(open_counts, reverse=True)
+    assert model.passes <= 2 * longest == 2 * len(open_counts)  # those with a shadow are longer
+    assert open_counts[0] == len(ALL_DECODERS) and open_counts == sorted(open_counts, reverse=True)
     for session in sessions:
         name = session.decoder.name
         alone = dard.decode(random_model(2), [5, 6], name, gen_length=8, **SOFT.get(name, {}))

@@ -64,6 +64,15 @@ def test_an_input_error_is_a_value_error() -> None:
         ("threshold", "threshold", 7, "at least 0 and at most 1"),
         ("threshold", "factor", 0, "above 0"),
         ("entropy_bound", "gamma", -0.1, "at least 0"),
+        ("entropy_bound", "order", "best", "'confidence' or 'entropy' or 'margin'"),
+        ("dapd", "variant", "both", "'staged' or 'direct'"),
+        ("dapd", "layer_ratio", 0, "above 0 and at most 1"),
+        ("dapd", "tau_max", 1.1, "at most 1"),
+        ("remix", "js_threshold", -0.1, "at least 0"),
+        ("remix", "beta_mix", 1.5, "at most 1"),
+        ("edit", "edit_threshold", 2, "at most 1"),
+        ("edit", "steps", 0, "at least 1"),
+        ("edit", "max_post_steps", -1, "at least 0"),
     ],
 )
 def test_a_value_outside_its_range(decoder: str, field: str, value: Any, allowed: str) -> None:
@@ -116,7 +125,7 @@ def test_an_unknown_model(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_empty_prompt(prompt: Any) -> None:
     for decoder in ALL_DECODERS:
         with pytest.raises(dard.InputError, match=r"prompt is empty; write some text, or a template with \[MASK\]s"):
-            dard.decode(los_diego(), prompt, decoder)
+            dard.decode(random_model(1), prompt, decoder)
 
 
 @pytest.mark.parametrize("prompt", [None, 5, 1.5, ["a"], [1.5], [None], {"a": 1}, [[3]]])

@@ -122,7 +122,7 @@ def test_loading_needs_no_torch() -> None:
 
 def test_the_schema_names_every_field() -> None:
     schema = json.loads(json_schema())
-    assert set(schema["properties"]) == set(body_of(good()))
+    assert set(schema["properties"]) == set(body_of(good("dapd")))
 
 
 # Size.
@@ -142,8 +142,9 @@ def test_a_trace_of_256_tokens_and_60_steps_stays_below_600_kilobytes(capsys: py
 
 
 @cache
-def good() -> Trace:
-    trace = dard.decode(random_model(1), [5, 6, 7], gen_length=6, block_length=4, tau_c=0.3, tau_u=0.6)
+def good(decoder: str = "dard") -> Trace:
+    own = {"tau_c": 0.3, "tau_u": 0.6} if decoder == "dard" else {}
+    trace = dard.decode(random_model(1), [5, 6, 7], decoder, gen_length=6, block_length=4, **own)
     assert trace.num_steps > 3
     return trace
 
@@ -268,6 +269,29 @@ BROKEN: dict[str, Callable[[Body], None]] = {
     ),
 }
 
+GRAPHS: dict[str, Callable[[Body], None]] = {
+    "a graph that nobody declared": change("about.graph", None),
+    "a graph at a position outside": change("steps.0.graph.positions.0", 99),
+    "a graph with a position twice": change("steps.0.graph.positions", lambda row: [row[0]] * len(row)),
+    "a graph's limit above one": change("steps.0.graph.limit", 1.5),
+    "a wait for a position that is not in the graph": change("steps.0.graph.blocked", {"0": [5, 0.5]}),
+    "a wait with a dependence above one": change("steps.0.graph.blocked", {"0": [1, 2.0]}),
+    "a wait for nobody": change("steps.0.graph.blocked", {"0": []}),
+    "an unknown field in a graph": lambda body: body["steps"][0]["graph"].update(surprise=1),
+    "graphs that are no text": change("graphs", 7),
+    "graphs that are not compressed": change("graphs", base64.b64encode(b"hello").decode()),
+    "graphs of too few steps": change("graphs", packed(lambda data: data[:-1])),
+    "graphs of too many steps": change("graphs", packed(lambda data: data + b"\0")),
+    "graphs with a flag that does not exist": change("graphs", packed(lambda data: b"\x02" + data[1:])),
+    "graphs that unpack to 100 MB": change(
+        "graphs", lambda text: base64.b64encode(zlib.compress(bytes(100 << 20), 9)).decode()
+    ),
+    "a mix at a position outside": change("steps.1.soft", {"positions": [9], "k": 1, "ids": [3], "p": [5]}),
+    "a mix of another number": change("steps.1.soft", {"positions": [1], "k": 2, "ids": [3], "p": [5]}),
+    "a mix that nobody declared": change("steps.1.soft", {"positions": [1], "k": 1, "ids": [3], "p": [5]}),
+    "a block that goes on by a number": change("steps.1.goes_on", 1),
+}
+
 
 def refused(data: bytes) -> str:
     """The sentence a file is refused with."""
@@ -290,8 +314,19 @@ def test_a_broken_file_is_refused(kind: str) -> None:
     refused(gzip.compress(data))
 
 
+@pytest.mark.parametrize("kind", GRAPHS)
+def test_a_broken_graph_is_refused(kind: str) -> None:
+    body = body_of(good("dapd"))
+    GRAPHS[kind](body)
+    refused(json.dumps(body).encode())
+
+
 def test_the_unbroken_file_is_not_refused() -> None:
-    assert_same(Trace.from_bytes(json.dumps(body_of(good())).encode()), good())
+    for decoder in ("dard", "dapd", "remix", "edit"):
+        assert_same(Trace.from_bytes(json.dumps(body_of(good(decoder))).encode()), good(decoder))
+    body = body_of(good("dapd"))
+    del body["graphs"]  # a graph without its cells is whole
+    assert all(step.graph and step.graph.cells is None for step in Trace.from_bytes(json.dumps(body).encode()).steps)
 
 
 BYTES: dict[str, Callable[[], bytes]] = {

@@ -93,6 +93,12 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("threshold", {"threshold": 0.5}),
     ("threshold", {"factor": 1.0}),
     ("entropy_bound", {"gamma": 1.0}),
+    ("dapd", {"tau_max": 0.6}),
+    ("dapd", {"variant": "direct", "tau_min": 0.2, "tau_max": 0.2}),
+    ("remix", {"threshold": 0.6}),
+    ("remix", {"threshold": 0.9, "js_threshold": 0.4}),
+    ("edit", {"threshold": 0.5, "edit_threshold": 0.3}),
+    ("edit", {"steps": 2, "max_post_steps": 1}),
 ]
 
 
@@ -197,6 +203,31 @@ KINDS: dict[str, list[str]] = {
         r"^'w\d+' was committed: 0\.\d+, above τ = 0\.50",
         r"^'w\d+' was committed although 0\.\d+, not above τ = 0\.50: no position passed\.$",
         r"^'w\d+' was committed .*with confidence 0\.\d\d.* f = 1",
+    ],
+    "dapd": [
+        r"^'w\d+' was committed: number 1 of \d+ in the order \(degree 0\.\d\d, confidence 0\.\d\d\), so nothing",
+        r"^'w\d+' was committed: it depends on nothing accepted before it by more than τ = 0\.\d\d; number \d+ of \d+",
+        r"^'w\d+' was let through with confidence 0\.9\d: what is sure to at least 0\.9 need not wait",
+        r"^Position \d+ had to wait: 'w\d+' has 0\.\d\d, but it depends on 'w\d+' at position \d+, accepted before it, "
+        r"by D = \d\.\d+, above τ = 0\.\d+; number \d+ of \d+ in the order",
+        r"^'w\d+' is committed; this decoder never takes a token back\.$",
+    ],
+    "remix": [
+        r"^'w\d+' was committed: 0\.\d+, above τ = 0\.60\.$",
+        r"^'w\d+' was committed although 0\.\d+, not above τ = 0\.\d+: no position passed",
+        r"^Position \d+ stays masked: 'w\d+' has 0\.\d+, not above τ .*\. It is compared with the next pass",
+        r"Its mix was rejected: JS to the pass before is 0\.\d+, above the JS threshold = 0\.30.* and all later ones",
+        r"Its mix was rejected: JS .*, above the JS threshold = 0\.40\. The next pass sees a plain mask\.$",
+        r"Its mix stays rejected: with nothing to compare it with, JS is 0\.35, above the JS threshold = 0\.30\.$",
+        r"JS to the pass before is 0\.\d+, not above .*: it goes on made of 'w\d+' and 'w\d+' and mask, \d+% words\.$",
+    ],
+    "edit": [
+        r"^'w\d+' was committed: 0\.\d+, above τ = 0\.50\.$",
+        r"^'w\d+' was committed as the surest of this pass: 0\.\d+, not above τ = 0\.50\.$",
+        r"^'w\d+' was committed as one of the 16 surest of this pass: 0\.\d+, ",
+        r"^'(w\d+)' was replaced by '(w\d+)': the model gives '\2' 0\.\d+, above τ_e = 0\.30, and '\1' 0\.\d\d\. ",
+        r"^'w\d+' stays with 0\.\d\d \(its own best guess is 'w\d+', 0\.\d\d\): no other token is above τ_e",
+        r"^Position \d+ stays masked: its best guess has 0\.\d+, not above τ = 0\.50\.$",
     ],
     "entropy_bound": [r"^'w\d+' was committed with confidence 0\.\d\d.* γ = 1"],
 }

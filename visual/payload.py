@@ -20,6 +20,8 @@ Format, version 2. The header's keys have their plain names; `about` is the trac
 | ended, finished | how the block ended; true if nothing is left to decide |
 | right | whether the answer is right, where no position is masked and the prompt belongs to a task that has one |
 | board | {"marks", "say", "lines"}: what cannot be right on the board, how it stands, at most two lines on it |
+| graph | how positions depend on one another: positions in the rule's order, limit, blocked {position: [by, cell]} |
+| soft | {position: what it is made of in the next pass, as [id, ten-thousandths, …]; the rest is mask} |
 | words | texts of new tokens (only in a live run; otherwise the header has them) |
 | life | {"words", "at": {position: slice}}, for short regions |
 
@@ -28,7 +30,8 @@ token is a word: the first positions are its cells. A mark has places, the units
 and a sentence.
 
 A slice of a token's life: y sentence, d deciding path, paths {name: top tokens as [id, ten-thousandths, …]},
-k sentence about a contaminated verification.
+k sentence about a contaminated verification, g the cells of its row that the rule looked at, as [position, byte, …].
+The cells of a graph are asked for step by step (`graph`), or come along in the header's `graphs`.
 
 The packing order of a block's positions is by the states before the step (M, C, U), then by falling confidence as it
 travels, then by position; it makes a mask nearly blockwise constant. Both ends know it; nothing is read into it.
@@ -151,11 +154,13 @@ def payload(trace: Trace, name: str | None = None, lives: bool | None = None) ->
         )
     along = length <= LIVES_COME_ALONG
     body = header(trace, name)
-    used = {token for step in trace.steps for token in step.tokens}
+    used = {token for step in trace.steps for token in (*step.tokens, *(step.soft.ids if step.soft else ()))}
     body["words"] = words(trace, used | set(trace.start.tokens))
     body["steps"] = [step_payload(trace, step, with_words=False, with_life=along) for step in trace.steps]
     if lives and not along:
         body["lives"] = [life(trace, position) for position in range(length)]
+    if lives and trace.about.graph:
+        body["graphs"] = {step.index: graph(trace, step.index)["cells"] for step in trace.steps if step.graph}
     return body
 
 
@@ -178,16 +183,20 @@ def step_payload(trace: Trace, step: Step, with_words: bool = True, with_life: b
             round(1000 * step.other_seconds, 1),
             None if peak is None else round(peak / 1e6),
         ],
-        "finished": set(step.states) == {UNMASKED},
+        "finished": set(step.states) == {UNMASKED} and not step.goes_on,
         **look(trace, step),
         **mask_sections(step),
     }
+    if step.graph:
+        body["graph"] = asdict(step.graph)
+    if step.soft:
+        body["soft"] = {i: flat((token, p) for token, p in step.soft.at(i) if p) for i in step.soft.positions}
     if (right := verdict(trace, step)) is not None:
         body["right"] = right
     if step.ended_by:
         body["ended"] = sentence(step.ended_by)
     if with_words:
-        body["words"] = words(trace, set(step.tokens) - set(step.tokens_before))
+        body["words"] = words(trace, {*step.tokens, *(step.soft.ids if step.soft else ())} - {*step.tokens_before})
     length = len(step.tokens)
     if with_life if with_life is not None else length <= LIVES_COME_ALONG:
         at = {i: life_slice(trace, step, i) for i in range(length)}
@@ -253,12 +262,11 @@ def life_slice(trace: Trace, step: Step, position: int) -> dict[str, Any]:
     body: dict[str, Any] = {"y": sentence(trace.why(step, position))}
     found = {name: guesses for name, top in step.paths.items() if (guesses := top.at(position))}
     if found:
-        body["paths"] = {
-            sentence(name): [value for token, p in guesses for value in (token, round(p * 10_000))]
-            for name, guesses in found.items()
-        }
+        body["paths"] = {sentence(name): flat(guesses) for name, guesses in found.items()}
         declared = [path.name for path in trace.about.paths if path.name in found]
         body["d"] = sentence((declared or list(found))[-1])  # of several the last one decided
+    if looked := looked_at(step, position):
+        body["g"] = looked
     if step._mask is not None and (reached := analysis(step)) and position in reached.sources:
         layers, candidates = reached.sources[position]
         names = ", ".join(f"'{shown(trace.word(step.tokens_before[j]))}'" for j in candidates[:2] if j != position)
@@ -270,6 +278,30 @@ def life_slice(trace: Trace, step: Step, position: int) -> dict[str, Any]:
             f"can reach it through {counted(layers, 'layer', 'layers')}."
         )
     return body
+
+
+def flat(guesses: Iterable[tuple[int, float]]) -> list[int]:
+    """Tokens and their probabilities, as they travel."""
+    return [value for token, p in guesses for value in (token, round(p * 10_000))]
+
+
+# The graph.
+
+
+def looked_at(step: Step, position: int) -> list[int]:
+    """What a rule compared a position with: those accepted before it, the most strongly tied first, and the cells."""
+    found = step.graph
+    if found is None or found.cells is None or position not in found.positions:
+        return []
+    row = found.positions.index(position)
+    before = [(int(found.cells[row, k]), i) for k, i in enumerate(found.positions[:row]) if i not in found.blocked]
+    return [value for cell, i in sorted(before, key=lambda pair: -pair[0]) for value in (i, cell)]
+
+
+def graph(trace: Trace, index: int) -> dict[str, Any]:
+    """The cells of a step's graph, rows in the order of its positions; nothing where there are none."""
+    found = trace.steps[index - 1].graph if 1 <= index <= len(trace.steps) else None
+    return {"step": index, "cells": packed(found.cells) if found and found.cells is not None else ""}
 
 
 # The mask.

@@ -33,7 +33,7 @@ from dard.tasks.judge import judge
 from dard.trace import Trace
 from visual.images import FITS, TOGETHER_AT_MOST, UPLOAD_AT_MOST, Images
 from visual.passes import LOADED, finish, on_zero_gpu, passes, see
-from visual.payload import header, life, payload, sentence, shown, step_payload
+from visual.payload import graph, header, life, payload, sentence, shown, step_payload
 
 if TYPE_CHECKING:
     from dard.models import Model
@@ -379,6 +379,11 @@ class Studio:
         """One token's whole history, for the inspector."""
         run, number = self._find(data)
         return life(run.lanes[number].trace, whole(data, "position", 0, 100_000))
+
+    def graph(self, data: dict[str, Any]) -> dict[str, Any]:
+        """How the positions of one step depend on one another, cell by cell."""
+        run, number = self._find(data)
+        return graph(run.lanes[number].trace, whole(data, "step", 1, 100_000))
 
     def open_trace(self, content: bytes) -> dict[str, Any]:
         """A run around a trace file."""

@@ -1,6 +1,6 @@
 // Small helpers for building the page. Text always goes in as text nodes: nothing here parses markup.
 
-const SVG = new Set(['svg', 'path', 'rect', 'text', 'g', 'defs', 'clipPath', 'desc', 'foreignObject']);
+const SVG = new Set(['svg', 'path', 'rect', 'circle', 'text', 'g', 'defs', 'clipPath', 'desc', 'foreignObject']);
 
 /** An element with attributes, listeners (onclick: fn), style properties (style: {width: '3px'}) and children. */
 export function h(tag, attributes, ...children) {

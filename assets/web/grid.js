@@ -2,7 +2,7 @@
 // them in a line below.
 
 import { Board } from './board.js';
-import { EVENTS, STATES, eventsOf, h, twoShort, zigzag } from './dom.js';
+import { EVENTS, STATES, eventsOf, h, put, setText, twoShort, zigzag } from './dom.js';
 import { LETTER, Lane } from './unpack.js';
 
 const LONG = 2; // letters of a word that is still large in a cell
@@ -49,7 +49,7 @@ export class Grid {
         h('span', { class: 'dv-scar' }, scar), cell && given[i] != null && h('i', { class: 'dv-given' }));
       // `drawn` remembers what is on the page, so that a step touches only what it changes and never makes nodes it has made before.
       const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && !given.length && lane.begins(i) ? ' dv-newblock' : ''}`;
-      const drawn = { token: null, state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: 0 };
+      const drawn = { token: null, soft: undefined, tag: undefined, swap: '', state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: 0 };
       this.chips.push({ button, kind, size: look, cell, text, number, marks, scar, events: {}, width: 0, drawn });
       button.className = kind;
       if (!cell) line.append(button);
@@ -75,7 +75,8 @@ export class Grid {
   grow(others = []) {
     const { size } = this.chips.at(-1); // a cell keeps its own
     if (!SIZES[size]) return;
-    const { font, pad, fixedPad, least, leastFixed } = SIZES[size];
+    const { font, pad, fixedPad, leastFixed } = SIZES[size];
+    const least = this.lane.about.graph && size === 'mid' ? 48 : SIZES[size].least; // more of them in a row, for the arcs
     const widest = WIDEST[size];
     measure.font = `${font}px ${this.mono}`;
     const needs = (id) => {
@@ -86,7 +87,11 @@ export class Grid {
     this.chips.forEach((chip, i) => {
       if (chip.cell) return;
       let width = chip.content ?? 0;
-      for (let t = this.seen; t < frames.length; t++) if (frames[t].tokens[i] !== head.mask) width = Math.max(width, needs(frames[t].tokens[i]));
+      for (let t = this.seen; t < frames.length; t++) {
+        const made = frames[t].soft[i];
+        if (frames[t].tokens[i] !== head.mask) width = Math.max(width, needs(frames[t].tokens[i]));
+        if (made?.length && size !== 'compact') width = Math.max(width, Math.min(widest, needs(made[0]) + (made.length > 2 ? 6 + 0.85 * needs(made[2]) : 0)));
+      }
       // Side by side, a position is as wide in every grid.
       for (const other of others) if (other.chips.length === this.chips.length) width = Math.max(width, other.chips[i].content ?? 0);
       chip.content = width;
@@ -122,7 +127,7 @@ export class Grid {
         drawn.state = state;
         told = true;
       }
-      if (drawn.token !== shown) {
+      if (drawn.token !== shown && !(drawn.token === 'soft' && drawn.soft === frame.soft[i])) {
         chip.text.data = state ? lane.word(token) : ghost ? lane.word(frame.ghost[i]) : chip.cell || size === 'compact' ? '·' : '· · ·';
         if (chip.cell) button.toggleAttribute('data-long', chip.text.data.length > LONG);
         drawn.token = shown;
@@ -142,6 +147,11 @@ export class Grid {
         this.mark(chip, frame.marks[i]);
         drawn.marks = frame.marks[i];
         told = true;
+      }
+      if (size !== 'compact' && size !== 'tiny') {
+        if (frame.soft[i] !== drawn.soft) this.mix(chip, frame, i);
+        if (frame.tags[i] !== drawn.tag) this.tag(chip, frame.tags[i]);
+        if (frame.replaced[i] || drawn.swap) this.swap(chip, frame, i);
       }
       if (drawn.revoked !== revoked) {
         if (size !== 'compact' && size !== 'tiny') {
@@ -194,14 +204,65 @@ export class Grid {
     }
   }
 
+  /** What a masked position is made of in the next pass: its leading words, and a bar of their shares; the rest is mask.
+   *  Words of a mix that was rejected are struck through. */
+  mix(chip, frame, i) {
+    const { lane } = this;
+    const { drawn } = chip;
+    const made = frame.soft[i];
+    drawn.soft = made;
+    chip.second ??= chip.text.parentNode.appendChild(h('small', {}));
+    if (!chip.bar) chip.number.parentNode.after(chip.bar = h('span', { class: 'dv-mix' }));
+    const gone = made && !made.length && lane.frames[frame.index - 1].soft[i] || [];
+    const words = made?.length ? made : gone;
+    chip.kind = chip.kind.replace(/ dv-soft| dv-gone/g, '') + (made ? ' dv-soft' : '') + (gone.length ? ' dv-gone' : '');
+    drawn.classes = -1;
+    if (words.length) {
+      drawn.token = 'soft'; // whatever comes next is written again
+      chip.text.data = lane.word(words[0]);
+    }
+    setText(chip.second, words.length > 2 ? lane.word(words[2]) : '');
+    const shares = (made || []).filter((_, k) => k % 2).map((p) => p / 100);
+    put(chip.bar, shares.map((percent) => h('i', { style: { width: `${percent}%` } })));
+    chip.bar.hidden = !made;
+  }
+
+  /** The sign of an event of the decoder's own; with its number on the shoulder. */
+  tag(chip, tag) {
+    chip.drawn.tag = tag;
+    chip.sign ??= h('span', {});
+    if (tag?.value) chip.button.append(chip.sign);
+    else chip.marks.append(chip.sign);
+    chip.sign.className = tag?.value ? 'dv-tag' : 'dv-sign';
+    chip.sign.hidden = !tag;
+    setText(chip.sign, !tag ? '' : tag.number == null ? tag.mark : `${tag.mark} ${tag.symbol || ''} ${twoShort(tag.number)}`);
+  }
+
+  /** The token that has just been replaced, struck through on the shoulder; afterwards how often that happened. */
+  swap(chip, frame, i) {
+    const now = frame.marks[i] & 8;
+    const old = now ? this.lane.word(this.lane.frames[frame.index - 1].tokens[i]) : '';
+    const key = now ? `→${old}` : frame.replaced[i] ? `⇄${frame.replaced[i]}` : '';
+    if (chip.drawn.swap === key) return;
+    chip.drawn.swap = key;
+    chip.swap ??= chip.button.appendChild(h('span', {}));
+    chip.swap.hidden = !key;
+    chip.swap.className = now ? 'dv-was' : 'dv-swap';
+    put(chip.swap, now ? [h('s', {}, h('bdi', {}, old)), ' →'] : key);
+  }
+
   label(frame, i) {
     const { lane } = this;
     const state = frame.states[i];
     const parts = [lane.place(i)];
+    const before = lane.frames[Math.max(0, frame.index - 1)];
     if (state) parts.push(lane.word(frame.tokens[i]));
     parts.push(lane.fixed[i] ? 'given' : STATES[LETTER[state]]);
     if (!lane.fixed[i] && frame.confidence[i]) parts.push(`confidence ${frame.confidence[i].toFixed(2)}`);
-    for (const event of eventsOf(frame.marks[i])) parts.push(event.name);
+    for (const event of eventsOf(frame.marks[i])) parts.push(event.bit === 8 ? `replaced ${lane.word(before.tokens[i])}` : event.name);
+    const tag = frame.tags[i];
+    if (tag) parts.push(tag.number == null ? tag.title : `${tag.title}, ${tag.symbol} ${tag.number.toFixed(2)}`);
+    if (frame.soft[i]?.length) parts.push(`made of ${lane.word(frame.soft[i][0])} and mask`);
     if (frame.revoked[i]) parts.push(`revoked ${frame.revoked[i]} time${frame.revoked[i] > 1 ? 's' : ''}`);
     const given = lane.board?.given[i];
     if (given != null) parts.push(`given as ${given}`);

@@ -7,6 +7,7 @@ import { LETTER, Lane } from './unpack.js';
 const ROWS = 5;
 const MARKED = new Set([...EVENTS.map((event) => event.key), 'decided']); // the others are told by name
 const LABEL = 74;
+const MORE = 3; // bars of what else is known
 
 export class Inspector {
   static id = 'inspector';
@@ -38,6 +39,7 @@ export class Inspector {
       h('div', { class: 'dv-sec' }, h('b', {}, 'Predictions'), 'top 5', this.decides),
       this.preds = h('div', { class: 'dv-preds' }),
       this.values,
+      this.more = h('div', { class: 'dv-more' }),
       h('div', { class: 'dv-sec dv-gap' }, h('b', {}, 'Visible context'), this.contextNote),
       this.context,
       h('div', { class: 'dv-sec dv-gap' }, h('b', {}, 'Life line'), h('span', { class: 'dv-r' }, 'confidence over steps')),
@@ -64,6 +66,45 @@ export class Inspector {
     this.numbers = about.columns.map((column) => ({ column, value: h('b', {}) }));
     put(this.values, this.numbers.map(({ column, value }) => h('span', { title: `${column.name}: ${column.help}` }, symbol(column.symbol || column.name), ' ', value)));
     this.values.hidden = !this.numbers.length;
+    this.more.hidden = !(about.graph || about.events.replaced.value || about.soft);
+    this.moreKey = null;
+  }
+
+  /** What else the trace holds of this position in this step, as bars: what it depends on, what it is made of, what it replaced. */
+  moreBars(slice, frame, position) {
+    const { lane } = this;
+    const { graph, events } = lane.about;
+    const before = lane.frames[Math.max(0, frame.index - 1)];
+    const made = before.soft[position];
+    if (graph) {
+      const looked = slice?.g || [];
+      const rows = looked.filter((_, k) => k % 2 === 0).map((i, k) => [`${i} ${lane.word(frame.tokens[i])}`, looked[2 * k + 1] / 255]);
+      return { title: 'Depends on those accepted before', side: `${graph.symbol} against ${graph.limit}`, rows, line: frame.graph?.limit };
+    }
+    if (frame.marks[position] & 8) {
+      const held = Lane.value(frame, events.replaced.value, position);
+      const rows = [[lane.word(frame.tokens[position]), frame.confidence[position]], held != null && [lane.word(before.tokens[position]), held, 's']];
+      return { title: 'Held and best', side: 'old struck through', rows: rows.filter(Boolean), line: lane.about.thresholds.at(-1)?.at };
+    }
+    if (made) {
+      const rows = made.filter((_, k) => k % 2 === 0).map((id, k) => [lane.word(id), made[2 * k + 1] / 10000]);
+      return { title: 'Made of, in this pass', side: 'the rest is mask', rows: [...rows.slice(0, MORE - 1), ['mask', 1 - rows.reduce((sum, row) => sum + row[1], 0), 'mask']] };
+    }
+    return { title: events.replaced.value ? 'Held and best' : 'Made of, in this pass', side: events.replaced.value ? 'nothing replaced here' : 'mask alone', rows: [] };
+  }
+
+  drawMore(slice, frame, position) {
+    if (this.more.hidden) return;
+    const { title, side, rows, line } = this.moreBars(slice, frame, position);
+    const key = JSON.stringify([title, side, rows.slice(0, MORE), line]);
+    if (this.moreKey === key) return;
+    this.moreKey = key;
+    put(this.more, h('div', { class: 'dv-sec' }, h('b', {}, title), h('span', { class: 'dv-r' }, side)),
+      rows.slice(0, MORE).map(([word, share, kind]) => h('div', { class: 'dv-morerow' },
+        h('bdi', {}, kind === 's' ? h('s', {}, word) : word),
+        h('span', {}, h('i', { class: kind === 'mask' ? 'dv-hollow' : share > (line ?? 2) ? 'dv-over' : '', style: { width: `${100 * share}%` } }),
+          line == null ? null : h('u', { style: { left: `${100 * line}%` } })),
+        h('b', {}, twoShort(share)))));
   }
 
   column({ name: key, title: name, help }) {
@@ -163,11 +204,12 @@ export class Inspector {
       this.eventKey = key;
       put(this.events, eventsOf(bits).map((event) => h('span', { class: `dv-event dv-is-${event.letter}` }, mark(event, 10), event.name)),
         frame.revoked[position] && !(bits & 2) ? h('span', { class: 'dv-event dv-is-d' }, `revoked ×${frame.revoked[position]}`) : null,
-        own.map((name) => h('span', { class: 'dv-event', title: lane.about.events[name]?.help }, lane.about.events[name]?.title || name)));
+        own.map((name) => h('span', { class: 'dv-event', title: lane.about.events[name]?.help }, `${lane.about.events[name]?.mark || ''} ${lane.about.events[name]?.title || name}`)));
     }
     setText(this.place, [...new Set([lane.place(position), `position ${position}`])].join(' · '));
     this.sentence(slice, frame, position, fixed);
     this.predictions(slice, frame, position, state, fixed);
+    this.drawMore(slice, frame, position);
     this.contextWords();
     const confidence = two(frame.confidence[position]);
     this.line.setAttribute('aria-label', `life line of position ${position}: ${STATES[state]} at step ${frame.index}, confidence ${confidence}`);
@@ -261,7 +303,8 @@ export class Inspector {
         g.font = `9px ${theme.sans}`;
         g.fillText(String(state + 1 + (path === 's' ? 3 : 0)), LABEL - 9, y + 9.5);
       }
-      for (let j = 0; j < lane.length; j++) {
+      const end = lane.about.later ? lane.length : frame.block[1];
+      for (let j = 0; j < end; j++) {
         const x = LABEL + j * cell;
         const other = before.states[j];
         if (Lane.sees(frame, path, position, j)) {
@@ -294,7 +337,7 @@ export class Inspector {
   contextWords() {
     const { frame, lane } = this;
     setText(this.contextNote, !frame.index ? 'no pass yet' : frame.mask ? 'filled: sees the token · dashed: its mask'
-      : lane.about.shadow ? 'no shadow in this pass: all visible' : 'everything is visible');
+      : lane.about.shadow ? 'no shadow in this pass: all visible' : lane.about.later ? 'everything is visible' : 'everything up to the end of the block');
   }
 
   /** Confidence over the steps, on bands of the states it means. */

@@ -25,6 +25,11 @@ export class MaskPanel {
     state.reach = whole(state.reach, 0, lane.head.layers);
   }
 
+  /** Where the trace holds dependencies, they stand in this place. */
+  static fits({ about }) {
+    return !about.graph;
+  }
+
   constructor(viewer) {
     this.viewer = viewer;
     this.canvas = h('canvas', {
@@ -205,7 +210,8 @@ export class MaskPanel {
 
 function whyNone(lane, frame) {
   if (!lane.about.shadow) {
-    const seen = lane.head.sees ? `its block of ${lane.head.sees} and what is before it` : 'the whole sequence';
+    const all = lane.about.later ? 'the whole sequence' : 'everything up to the end of its block';
+    const seen = lane.head.sees ? `its block of ${lane.head.sees} and what is before it` : all;
     return `${lane.about.title} uses no shadow block: in every pass each position sees ${seen}, so there is no mask to draw.`;
   }
   if (!frame.index) return 'No forward pass has run yet; the first one will have a mask.';

@@ -22,9 +22,10 @@
 //   key(event)                 a key pressed inside the box; true if it meant something there (optional)
 //   editing                    true while something is being edited in it, which playing must not sweep away (optional)
 
+import { Dependencies } from './dependencies.js';
 import { Inspector } from './inspector.js';
 import { MaskPanel } from './maskpanel.js';
 import { ScorePanel } from './scorepanel.js';
 import { Tokens } from './tokens.js';
 
-export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel];
+export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies];

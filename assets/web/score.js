@@ -110,6 +110,7 @@ export class Score {
           g.stroke();
           g.setLineDash([]);
         }
+        if (row >= 13 && cols.each >= 24) for (let t = k; t <= end; t++) if (frames[t].soft[i]?.length) this.soft(g, frames[t].soft[i], cols.x(t), y);
       } else {
         g.fillStyle = theme[LETTER[state]];
         if (row >= 10) {
@@ -122,6 +123,23 @@ export class Score {
       g.globalAlpha = 1;
       k = end + 1;
     }
+  }
+
+  /** What a mask is made of: the leading word, and a thin bar as long as the share of all words. */
+  soft(g, made, x, y) {
+    const { theme, row, columns: cols, lane } = this;
+    const share = made.reduce((sum, p, k) => sum + (k % 2 ? p / 10000 : 0), 0);
+    g.save();
+    g.beginPath();
+    g.rect(x, y, cols.each - 2, row);
+    g.clip();
+    g.fillStyle = theme.panel;
+    g.fillRect(x + 1, y, cols.each - 2, row);
+    g.fillStyle = theme.ink2;
+    g.font = `10px ${theme.sans}`;
+    g.fillText(lane.word(made[0]), x + 4, y + row / 2 - 1.5);
+    g.fillRect(x + 4, y + row - 4, (cols.each - 8) * share, 2);
+    g.restore();
   }
 
   /** Masked again: never to be taken for "never decided". */

@@ -32,6 +32,10 @@ export const GLOSSARY = {
   reach: 'What can influence a position through several layers.',
   contaminated: 'A verification that a candidate can reach although the mask hides it.',
   'τ': 'Threshold above which a token is committed.',
+  'τ_e': 'Editing: the probability above which another token replaces the one held.',
+  JS: 'ReMix: how far a prediction is from the one of the pass before (Jensen–Shannon, in nats), and the threshold of it.',
+  'β': 'ReMix: the share of the mix in a masked position; the rest is mask.',
+  deg: 'DAPD: how much attention passes between a mask and the other masks of its block.',
   'τ1': 'WINO: the confidence above which a token is accepted.',
   'τ2': 'WINO: the probability below which an unmasked token is revoked.',
   f: 'The factor of Fast-dLLM: the k surest tokens are committed while 1 − c of the k-th is below f / (k + 1).',
@@ -42,7 +46,7 @@ export const GLOSSARY = {
 
 /** A symbol or word of the glossary with its meaning; anything else as it is. `τ_c` and `τ1` get a subscript. */
 export function symbol(name, shown = name) {
-  const sub = /^(τ)_?([cu12])$/u.exec(shown);
+  const sub = /^(τ)_?([cue12])$/u.exec(shown);
   const parts = sub ? [sub[1], h('sub', {}, sub[2])] : [shown];
   return Object.hasOwn(GLOSSARY, name) ? h('abbr', { class: 'dv-symbol', title: GLOSSARY[name] }, parts) : sub ? h('span', {}, parts) : shown;
 }
@@ -59,8 +63,8 @@ export function formula(source) {
 
 /** A sentence of the trace: 'quoted' tokens in monospace, thresholds explained. Text nodes only. */
 export function rich(sentence) {
-  return sentence.split(/((?<=^|[\s(“])'.+?'(?=[\s.,;:)”]|$)|τ_[cu]|τ[12])/u).filter(Boolean).map((part) => {
+  return sentence.split(/((?<=^|[\s(“])'.+?'(?=[\s.,;:)”]|$)|τ_[cue]|τ[12])/u).filter(Boolean).map((part) => {
     if (part.length > 2 && part.startsWith("'") && part.endsWith("'")) return h('bdi', { class: 'dv-word' }, part.slice(1, -1));
-    return /^τ_?[cu12]$/u.test(part) ? symbol(part) : part;
+    return /^τ_?[cue12]$/u.test(part) ? symbol(part) : part;
   });
 }

@@ -1,6 +1,7 @@
 // The panel of tokens: one grid, or one lane per decode with a small map of its own. Where they stand in rows, it says how
 // they stand, and a wide page has it beside the others.
 
+import { Arcs } from './arcs.js';
 import { EVENTS, STATES, badge, h, icon, judged, mark, pointOn, put, setText } from './dom.js';
 import { Grid } from './grid.js';
 import { LaneMap, drawAxis } from './score.js';
@@ -28,9 +29,10 @@ export class Tokens {
     this.verdict = h('span', { class: 'dv-judged' });
     this.legend = h('div', { class: 'dv-legend' });
     this.lanes = h('div', { class: 'dv-lanes' });
+    this.arcs = new Arcs();
     this.heading = h('div', { class: 'dv-ph' }, this.title, this.sub, this.verdict, this.legend, viewer.exports.box);
     this.answer = h('span', { class: 'dv-answer' });
-    this.box = h('section', { class: 'dv-panel dv-p-tokens', 'aria-label': 'tokens' }, this.heading, this.lanes);
+    this.box = h('section', { class: 'dv-panel dv-p-tokens', 'aria-label': 'tokens' }, this.heading, this.arcs.box, this.lanes);
   }
 
   load() {
@@ -57,10 +59,12 @@ export class Tokens {
     this.lanes.classList.toggle('dv-many', many);
     setText(this.title, many ? `${lanes.length} decodes, one scrubber` : 'Tokens');
     const states = [...new Set(lanes.flatMap((lane) => [...lane.about.states]))];
-    const events = EVENTS.filter((event) => (states.includes('C') ? 'pdwra' : 'd').includes(event.letter));
+    const events = EVENTS.filter((event) => (states.includes('C') ? 'pdwra' : lanes.some((lane) => lane.about.events.replaced.value) ? 'dr' : 'd').includes(event.letter));
+    const signs = lanes.flatMap((lane) => Object.values(lane.about.events)).filter((event, n, all) => event.mark && all.findIndex((other) => other.mark === event.mark) === n);
     put(this.legend,
       states.map((state) => h('span', { title: GLOSSARY[state] }, badge(state, true), STATES[state])),
       events.map((event) => h('span', { title: GLOSSARY[event.name] }, mark(event, 9), event.name)),
+      signs.map((event) => h('span', { title: event.help }, h('b', { class: 'dv-sign' }, event.mark), event.title)),
       h('span', { title: GLOSSARY['revoked before'] }, h('span', { class: 'dv-scar dv-static' }, '×1'), 'revoked before'),
       this.laid && [h('span', {}, h('i', { class: 'dv-givenkey' }, h('i', { class: 'dv-given' })), 'given in the prompt'), h('span', {}, icon('clash', 13), 'clash')],
       many && h('span', {}, h('i', { class: 'dv-differskey' }), `differs from ${lanes[0].head.name}`));
@@ -125,6 +129,7 @@ export class Tokens {
       else body.before(this.box);
     }
     for (const each of this.grids) each.board?.lay(this.lanes.clientWidth, root.dataset.size === 'narrow');
+    this.arcs.prepare(lanes[0], this.grids[0], lanes.length === 1 && !this.laid);
     if (!this.maps.length) return;
     this.divergence = firstDifference(lanes, last);
     this.mapWidth = this.axis.parentNode.clientWidth || this.maps[0].canvas.parentNode.clientWidth;
@@ -157,6 +162,7 @@ export class Tokens {
     judged(this.verdict, this.laid ? null : now.right);
     this.grids.forEach((grid, n) => this.looks[n]?.draw(grid.lane.at(state.step).look));
     if (this.laid) this.judge(lane, now);
+    this.arcs.draw(lane, now, state.position);
     if (lanes.length > 1) this.describe();
   }
 

@@ -86,6 +86,10 @@ export class Lane {
       columns: {},
       events: { edited: start.edited },
       revoked: new Uint8Array(this.length),
+      replaced: new Uint8Array(this.length),
+      tags: [],
+      soft: {},
+      graph: null,
       ghost: new Int32Array(this.length).fill(-1),
       marks: new Uint8Array(this.length),
       life: [],
@@ -154,7 +158,7 @@ export class Lane {
     const columns = (all) => Object.fromEntries(Object.entries(all).map(([name, row]) => [name, pick(row)]));
     const frames = this.frames.map((frame) => ({
       ...frame, tokens: pick(frame.tokens), states: pick(frame.states), confidence: pick(frame.confidence), columns: columns(frame.columns),
-      revoked: pick(frame.revoked), ghost: pick(frame.ghost), marks: pick(frame.marks),
+      revoked: pick(frame.revoked), ghost: pick(frame.ghost), marks: pick(frame.marks), soft: pick(frame.soft),
     }));
     this.narrowed = Object.assign(Object.create(this), { positions: free, length: free.length, fixed: new Uint8Array(free.length), free: free.map((_, n) => n), frames, sides: [], mapped: null });
     return this.narrowed;
@@ -203,6 +207,10 @@ export class Lane {
       columns: step.columns,
       events: step.events,
       revoked: before.revoked.slice(),
+      replaced: before.replaced.slice(),
+      tags: [],
+      soft: step.soft || {},
+      graph: step.graph || null,
       ghost: before.ghost.slice(),
       marks: new Uint8Array(this.length),
       life: [],
@@ -223,6 +231,8 @@ export class Lane {
       frame.revoked[i] = Math.min(255, frame.revoked[i] + 1);
       frame.ghost[i] = before.tokens[i];
     }
+    for (const i of step.events.replaced || []) frame.replaced[i] = Math.min(255, frame.replaced[i] + 1);
+    this.tag(frame);
     for (const [i, slice] of Object.entries(step.life?.at || {})) frame.life[+i] = slice;
     if (mask) {
       const stride = Lane.stride(frame);
@@ -233,6 +243,15 @@ export class Lane {
 
   mark(frame) {
     for (const event of EVENTS) for (const i of frame.events[event.key] || []) frame.marks[i] |= event.bit;
+  }
+
+  /** The decoder's own events that have a sign, and the number that belongs to it. */
+  tag(frame) {
+    for (const [name, event] of Object.entries(this.about.events)) {
+      if (!event.mark) continue;
+      const symbol = this.about.columns.find((column) => column.name === event.value)?.symbol;
+      for (const i of frame.events[name] || []) frame.tags[i] = { ...event, symbol, number: Lane.value(frame, event.value, i) };
+    }
   }
 
   /** Bytes per row of a frame's mask. */
@@ -257,6 +276,19 @@ export class Lane {
       frame.depthReady = unorderBytes(undown(bytes, order.length), order);
     });
     return frame.depthReady || null;
+  }
+
+  /** Sees to it that a frame has the cells of its graph, bytes [n × n]; resolves to true if they have just arrived. */
+  async fetchCells(frame, fetch) {
+    if (!frame.graph || frame.cells || frame.asking) return false;
+    frame.asking = true;
+    try {
+      const packed = this.head.graphs ? this.head.graphs[frame.index] : (await fetch?.())?.cells;
+      frame.cells = packed ? await inflate(packed, 'deflate') : new Uint8Array(0);
+    } finally {
+      frame.asking = false;
+    }
+    return true;
   }
 
   /** Sees to it that every frame has this position's slice; resolves to true if something new arrived. */

@@ -14,7 +14,7 @@
 //
 // State, as given to host.onChange and understood by setState and options.state; every part is optional in setState, and
 // whatever cannot be shown becomes something that can:
-//   { step, position, lane } and what the panels add: order, reach (mask), map, hideLater (score)
+//   { step, position, lane } and what the panels add: order, reach (mask), graph (dependencies), map, hideLater (score)
 //
 // host, every entry optional; what is missing has no control on the page:
 //   requestStep()                       compute one more step (Step at the end of what is known; Play goes on with it)
@@ -22,7 +22,7 @@
 //   requestBranch({lane, step, position, token, state})   token: id chosen from the top 5, text that was typed, or null (unchanged);
 //                                       state: 'M' | 'C' | 'U'
 //   ask(name, {lane, …})                -> Promise of an answer, or of { kind: 'error', text }. Panels ask 'life' {position, steps}
-//                                       (visual.payload.life), unless lives came along; exports ask 'export' and 'gif'
+//                                       (visual.payload.life), unless lives came along, and 'graph' {step} (visual.payload.graph); exports ask 'export' and 'gif'
 //   onChange(state)                     step, selection or a setting changed, for the address bar; called when it comes to rest
 //   switchBranch(id), compareBranches(a, b)
 //

@@ -11,10 +11,13 @@ from dard.decoders.base import (
     shadow_question,
     sweep,
 )
+from dard.decoders.dapd import Dapd
 from dard.decoders.dard import Dard
+from dard.decoders.edit import Edit
 from dard.decoders.entropy_bound import EntropyBound
 from dard.decoders.predict import Prediction, probability_of
 from dard.decoders.registry import DECODERS, defaults_for, get_decoder, make_settings, register_decoder
+from dard.decoders.remix import Remix
 from dard.decoders.saber import Saber
 from dard.decoders.standard import Standard
 from dard.decoders.threshold import Threshold
@@ -38,6 +41,6 @@ __all__ = [
     "sweep",
 ]
 
-for _own in (Dard, Wino, Saber, Standard, Threshold, EntropyBound):
+for _own in (Dard, Wino, Saber, Standard, Threshold, EntropyBound, Dapd, Remix, Edit):
     register_decoder(_own)
 load_packages("dard.decoders", lambda entry: register_decoder(entry.load()))

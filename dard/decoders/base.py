@@ -23,7 +23,7 @@ from dard.decoders.predict import Prediction, predict
 from dard.models.base import Answer, Model, Question
 from dard.settings import Settings
 from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
-from dard.trace import TOP_K, Step
+from dard.trace import TOP_K, Graph, Step
 from dard.words import Words, plainly
 
 BELOW_ALL = 1000  # no threshold, and no doubt that a factor allows, is as large
@@ -33,7 +33,8 @@ BELOW_ALL = 1000  # no threshold, and no doubt that a factor allows, is as large
 class Decision:
     """What a decoder made of the model's answer. Positions it does not mention stay as they were.
 
-    `columns`, `paths`, `events`, `notes` and `facts` are for the trace; what `About` does not declare is not recorded.
+    `columns`, `paths`, `events`, `notes`, `facts`, `graph` and `soft` are for the trace; what `About` does not declare
+    is not recorded. `soft`: positions, and the words [n, k] they are made of in the next pass, with shares [n, k].
     """
 
     tokens: dict[int, int] = field(default_factory=dict)
@@ -45,6 +46,8 @@ class Decision:
     events: dict[str, list[int]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     facts: dict[str, float] = field(default_factory=dict)
+    graph: Graph | None = None
+    soft: tuple[Sequence[int], Tensor, Tensor] | None = None
     memory: Any = None
     ended_by: str | None = None  # set when the block is done, except by the common reason
 
@@ -133,11 +136,13 @@ def sweep(name: str, *values: Any) -> list[dict[str, Any]]:
     return [{name: value} for value in values]
 
 
-def plain_question(model: Model, state: DecodeState, positions: Sequence[int]) -> Question:
-    """`[prompt | region]`, everything visible to everything; logits at the given region positions."""
-    size = len(state.prompt) + len(state.tokens)
+def plain_question(model: Model, state: DecodeState, positions: Sequence[int], until: int | None = None) -> Question:
+    """`[prompt | region]`, everything visible to everything; logits at the given region positions. The region may end
+    before a position."""
+    ids = state.prompt + state.tokens[:until]
+    size = len(ids)
     return Question(
-        ids=torch.tensor(state.prompt + state.tokens),
+        ids=torch.tensor(ids),
         positions=torch.arange(size),
         mask=torch.ones(size, size, dtype=torch.bool),
         rows=torch.tensor(positions, dtype=torch.long) + len(state.prompt),
@@ -187,14 +192,19 @@ def noise_of(settings: Settings, state: DecodeState) -> dict[str, Any]:
 
 
 def predict_published(
-    model: Model, settings: Settings, state: DecodeState, logits: Tensor, **options: Any
+    model: Model,
+    settings: Settings,
+    state: DecodeState,
+    logits: Tensor,
+    precision: torch.dtype = torch.float64,
+    **options: Any,
 ) -> Prediction:
-    """Prediction as the published baselines make it: softmax in float64 over the whole vocabulary."""
+    """Prediction as the published baselines make it: softmax over the whole vocabulary, mostly in float64."""
     return predict(
         logits,
         mask_id=model.mask_id,
         mask_counts=True,
-        precision=torch.float64,
+        precision=precision,
         top=TOP_K if state.record else 2,
         **noise_of(settings, state),
         **options,

@@ -1,6 +1,7 @@
 """EB-Sampler: commit the surest positions while their joint error bound stays small. No revocation.
 
-In order of confidence, the longest prefix is taken whose entropies, without the largest of them, sum to at most γ.
+In order of confidence, entropy or margin, the longest prefix is taken whose entropies, without the largest of them, sum
+to at most γ.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from dard.words import Words, number
 @dataclass(frozen=True, kw_only=True)
 class EntropyBoundSettings(Settings):
     gamma: float = setting(0.1, "bound on the summed entropies, in nats", float, symbol="γ", low=0, high=1000)
+    order: str = setting(
+        "confidence", "what the surest are told by", str, choices=("confidence", "entropy", "margin")
+    )  # fmt: skip
 
 
 class EntropyBound(Decoder):
@@ -44,11 +48,13 @@ class EntropyBound(Decoder):
         decision.confidence = prediction.confidence_at(masked)
         count, total, largest = 0, 0.0, 0.0
         tokens = prediction.tokens_at(masked)
-        rank = decision.rank(model, settings, decision.confidence, tokens)
-        surest = most_confident(rank, len(masked))
+        margin = dict(zip(masked, prediction.margin().tolist(), strict=True))
+        sureness = {"confidence": decision.confidence, "entropy": {i: -h for i, h in entropy.items()}, "margin": margin}
+        surest = most_confident(decision.rank(model, settings, sureness[settings.order], tokens), len(masked))
+        waiting = decision.events.get("waiting", ())
         for i in surest:
             total, largest = total + entropy[i], max(largest, entropy[i])
-            if total - largest > settings.gamma or rank[i] < 0:
+            if total - largest > settings.gamma or i in waiting:
                 break
             count += 1
         chosen = surest[:count]  # the first alone has bound 0, so there is always one

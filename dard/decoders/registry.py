@@ -85,9 +85,13 @@ def check_about(name: str, about: About, settings: type[Settings]) -> None:
         of = threshold if isinstance(threshold, str) else threshold.name
         if of not in settings.allowed():
             raise InputError(f"decoder {name!r} names the threshold {of!r}, which is none of its settings")
-    for column in about.columns:
-        if column.mirror and column.mirror not in [other.name for other in about.columns]:
-            raise InputError(f"the column {column.name!r} of decoder {name!r} mirrors {column.mirror!r}: no column")
+    names = [column.name for column in about.columns]
+    pointers = [(f"the column {column.name!r}", column.mirror) for column in about.columns]
+    pointers += [(f"the event {each!r}", event.value) for each, event in about.events.items()]
+    pointers += [("the graph", about.graph.column)] if about.graph else []
+    for what, of in pointers:
+        if of and of not in names:
+            raise InputError(f"{what} of decoder {name!r} points to {of!r}, which is no column of it")
 
 
 @cache

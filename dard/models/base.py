@@ -95,10 +95,9 @@ class Model(Protocol):
 
     It may also have `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and
     `suffix`, token ids before every prompt and at the end of every region; `end_ids`, further tokens that end a text;
-    `defaults`, settings; `chat`, whether `encode` wraps; `words`, all that it can read, if that is a closed list of words
-    with spaces between them; and `block_size`, if it was trained on blocks of so many tokens, counted from the first
-    token of the prompt, of which none sees a later one, with `pattern(positions)`: who may see whom at these positions,
-    bool [S, S].
+    `defaults`, settings; `chat`, whether `encode` wraps; `words`, all that it can read, if that is a closed list with
+    spaces between them; and `block_size`, if it was trained on blocks of so many tokens, counted from the first token
+    of the prompt, of which none sees a later one, with `pattern(positions)`: who may see whom there, bool [S, S].
     """
 
     name: str
@@ -145,8 +144,9 @@ def check_needs(model: Model, needs: frozenset[str], who: str) -> None:
     """
     able = offers(model)
     if missing := needs - able:
+        spoken = [{"soft": "soft inputs"}.get(name, name) for name in sorted(missing)]
         raise InputError(
-            f"{who} needs {' and '.join(sorted(missing))}, which model {model.name!r} does not offer; "
+            f"{who} needs {' and '.join(spoken)}, which model {model.name!r} does not offer; "
             f"it offers {', '.join(sorted(able)) or 'nothing but logits'}"
         )
 

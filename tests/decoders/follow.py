@@ -74,11 +74,18 @@ def follow(
             assert step.promoted == kept, where
             assert set(moment.demoted) <= set(step.demoted), where
             seen["promoted"] += len(moment.promoted)
-        seen["replaced"] += len(step.replaced)
-        seen["forced"] += len(step.forced)
+        for name, values in moment.columns.items():
+            ours = {i: value for i, value in enumerate(step.column(name)) if value is not None}
+            assert ours == pytest.approx(values, abs=1e-4), where
+        for names, positions in moment.events.items():
+            happened = [i for name in names.split(" or ") for i in step.happened(name)]
+            assert sorted(happened) == sorted(positions), where
+        seen += Counter({name: len(positions) for name, positions in step.events.items() if name != "promoted"})
+        seen["mixed"] += step.index > 1 and bool(session.steps[-2].soft)
         seen["steps"] += 1
         if moment.ended_by:
             seen[moment.ended_by.split()[0]] += 1
+        assert step.goes_on == (set(step.states) == {"U"} and not moment.ended_by), where
         old_states = moment.states
     assert session.finished
     return seen

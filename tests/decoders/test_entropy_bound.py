@@ -37,3 +37,15 @@ def test_many_bounds_on_sharp_models() -> None:
         for gamma in (0.05, 0.1, 0.2, 0.3, 0.5, 0.8, 1.2)
     ]
     assert len(set(passes)) > 4, passes
+
+
+@pytest.mark.parametrize("order", ["confidence", "entropy", "margin"])
+def test_orders(order: str) -> None:
+    """With another order than entropy's the largest entropy need not be the last: the running one is left out."""
+    passes = {
+        follow("entropy_bound", words(seed, 3), gen_length=12, block_length=7, seed=seed, gamma=0.9, order=order)[
+            "steps"
+        ]
+        for seed in range(5)
+    }
+    assert len(passes) > 1

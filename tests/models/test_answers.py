@@ -218,7 +218,7 @@ def test_a_model_of_logits_alone_is_asked_for_nothing_else() -> None:
     with pytest.raises(dard.InputError) as caught:
         answer(Letters(), replace(q, attention=(0,), soft=random_soft(26, [1], 0)))
     assert str(caught.value) == (
-        "a question needs attention and soft, which model 'letters' does not offer; it offers nothing but logits"
+        "a question needs attention and soft inputs, which model 'letters' does not offer; it offers nothing but logits"
     )
 
 
@@ -250,7 +250,7 @@ def test_a_model_is_asked_in_the_way_it_offers() -> None:
     assert [len(each) for each in model.heard] == [1, 1] and model.heard[1][0].frozen is None
     assert found[0].attention is not None and torch.equal(found[0].attention[0].bool(), first.mask)
     with pytest.raises(
-        dard.InputError, match=r"needs soft, which model 'letters' does not offer; it offers attention$"
+        dard.InputError, match=r"needs soft inputs, which model 'letters' does not offer; it offers attention$"
     ):
         answer(model, replace(first, soft=random_soft(26, [1], 0)))
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 import dard
 from dard.models import Model, Question, answer_all
-from tests.helpers import ALL_DECODERS
+from tests.helpers import LOGITS_ALONE
 from tests.tiny import MASK_ID, VOCABULARY, random_model, random_network
 
 
@@ -126,7 +126,7 @@ class Letters:
         return answer
 
 
-@pytest.mark.parametrize("decoder", ALL_DECODERS)
+@pytest.mark.parametrize("decoder", LOGITS_ALONE)
 def test_a_foreign_model_of_thirty_lines_decodes(decoder: str) -> None:
     assert isinstance(Letters(), Model)
     trace = dard.decode(Letters(), "a [MASK][MASK][MASK] e [MASK]", decoder)

@@ -28,7 +28,7 @@ from dard.models.prefix import PrefixCache, name_of, size_of
 from dard.session import Session
 from tests import reference
 from tests.decoders.follow import TINY_GAP, words
-from tests.helpers import ALL_DECODERS, without_times
+from tests.helpers import ALL_DECODERS, LOGITS_ALONE, without_times
 from tests.models.families import ENCODERS, WRITERS, load_family
 from tests.models.mixes import in_the_table, random_soft
 from tests.models.test_interface import Letters
@@ -42,6 +42,9 @@ OWN: dict[str, dict[str, Any]] = {
     "standard": {"steps": 4},
     "threshold": {"threshold": 0.4, "factor": None},
     "entropy_bound": {"gamma": 1.5},
+    "dapd": {"tau_max": 0.6},
+    "remix": {"threshold": 0.6},
+    "edit": {"threshold": 0.4, "edit_threshold": 0.3},
 }
 
 
@@ -118,7 +121,7 @@ class Frosty:
         return SimpleNamespace(logits=torch.cat([nobody, logits[long.rows]])[None])
 
 
-@pytest.mark.parametrize("decoder", ALL_DECODERS)
+@pytest.mark.parametrize("decoder", LOGITS_ALONE)
 def test_every_decoder_agrees_with_its_reference_under_a_frozen_prompt(decoder: str) -> None:
     compared = 0
     for seed in range(4):
@@ -279,7 +282,7 @@ def test_a_prompt_that_sees_only_itself_can_be_kept_without_any_change(layers: i
     torch.testing.assert_close(kept.logits, answer(model, now).logits, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("decoder", ALL_DECODERS)
+@pytest.mark.parametrize("decoder", LOGITS_ALONE)
 def test_a_model_that_keeps_nothing_ignores_it(decoder: str) -> None:
     traces = [
         dard.decode(Letters(), "abc", decoder, gen_length=6, block_length=3, prefix_cache=how)

@@ -15,7 +15,7 @@ from PIL import Image
 
 import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
-from tests.helpers import without_times
+from tests.helpers import ALL_DECODERS, without_times
 from tests.tiny import random_model
 from visual import passes as module
 from visual.passes import LEAST_SECONDS, LOADED, MOST_SECONDS, borrowed, passes, seconds, see, work
@@ -60,7 +60,7 @@ def space(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     borrowed.cache_clear()
 
 
-@pytest.mark.parametrize("decoder", ["dard", "wino", "saber", "standard", "threshold", "entropy_bound"])
+@pytest.mark.parametrize("decoder", ALL_DECODERS)
 def test_borrowed_passes_make_the_same_trace(space: list[int], decoder: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = random_model(1, layers=2)
     monkeypatch.setitem(LOADED, "tiny", model)

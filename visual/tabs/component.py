@@ -97,6 +97,7 @@ def build_component(
 
     viewer_calls = (
         studio.life,
+        studio.graph,
         studio.show,
         studio.steps,
         studio.stop,
