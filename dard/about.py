@@ -95,7 +95,8 @@ class About:
     is open or closed: keys are "self" and "own" for a shadow and its own token or mask, otherwise query path, query
     state, key path, key state, visible (1 or 0), with * for any state; {q} and {k} are the two tokens.
     `shadow`: passes have a shadow block, and so a mask to show. Of several paths that predicted a position, the last
-    declared one decided. A trace also holds title, rule and states, from the decoder's class, and symbols of settings.
+    declared one decided. `unmeasured`: a confidence may be null, which says that nobody measured it (in recordings).
+    A trace also holds title, rule and states, from the decoder's class, and symbols of settings.
     """
 
     columns: Annotated[Sequence[Column], Field(max_length=20)] = ()
@@ -106,6 +107,7 @@ class About:
         default_factory=dict
     )
     shadow: bool = False
+    unmeasured: bool = False
     title: Short = ""
     rule: Short = ""
     states: States = "MU"

@@ -20,6 +20,7 @@ import gzip
 import json
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -94,7 +95,7 @@ class Start:
 
     tokens: Annotated[list[TokenId], Field(min_length=1, max_length=MAX_LENGTH)]
     states: Annotated[str, Field(pattern=r"^[MCU]+$", max_length=MAX_LENGTH)]
-    confidence: Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(max_length=MAX_LENGTH)]
+    confidence: Annotated[list[Annotated[float, Field(ge=0, le=1)] | None], Field(max_length=MAX_LENGTH)]
     edited: Positions = field(default_factory=list)
 
     __pydantic_config__ = STRICT
@@ -105,7 +106,7 @@ class Link(NamedTuple):
 
     tokens: list[int]
     states: str
-    confidence: list[float]
+    confidence: Sequence[float | None]
     fixed: list[bool]
     num_layers: int
     settings: dict[str, Any]
@@ -121,7 +122,8 @@ class Step:
     | block | first position of the block and the one after its last |
     | tokens, states | after the step; states is a string of M, C, U |
     | columns | numbers per position by the column's name, null where there is none; `confidence` is always there: |
-    |   | c_t, 0 where none was computed yet, 1 for fixed positions |
+    |   | c_t, 0 where none was computed yet, 1 for fixed positions; null where it was not measured, which only a |
+    |   | trace with `about.unmeasured` may say |
     | paths | the 5 most probable tokens by the path that predicted them |
     | events | positions by what happened to them: decided (M → C or U), promoted (C → U by verification, P_t), |
     |   | weakened (U → C), demoted (back to M), replaced (decided before and after, with another token), accepted |
@@ -177,7 +179,7 @@ class Step:
         return self.link.states
 
     @property
-    def confidence_before(self) -> list[float]:
+    def confidence_before(self) -> Sequence[float | None]:
         return self.link.confidence
 
     @property
@@ -205,6 +207,7 @@ class Step:
 
     @property
     def confidence(self) -> list[float]:
+        """c_t per position; None, in a recording, where it was not measured."""
         return self.columns.get("confidence", [])  # type: ignore[return-value]
 
     @property
@@ -398,6 +401,30 @@ class Trace:
         return gzip.compress(text.encode(), compresslevel=9, mtime=0) if compress else text.encode()
 
     @classmethod
+    def from_tokens(
+        cls,
+        frames: Sequence[Sequence[int]],
+        mask_id: int,
+        words: Any = None,
+        confidence: Sequence[Sequence[float | None]] | None = None,
+        **more: Any,
+    ) -> Trace:
+        """A trace of states that anything recorded, the first being the one before the first step.
+
+        A frame holds the ids of the whole sequence; the region begins at the first mask of the first frame. `words`
+        says how tokens are written: a tokenizer, a function, or texts by id. `confidence` holds a number or None for
+        every place of every frame but the first; what is not given is marked as not measured. `more` can tell the name
+        of the method, the model, settings, eos_id and num_layers.
+
+        >>> trace = Trace.from_tokens([[7, 0, 0], [7, 8, 0], [7, 0, 9], [7, 8, 9]], 0, {7: "a", 8: "b", 9: "c"})
+        >>> trace.prompt, trace.text, [step.states for step in trace.steps], trace.steps[1].demoted
+        ('a', 'b c', ['UM', 'MU', 'UU'], [0])
+        """
+        from dard.frames import Frame, checked, trace_of
+
+        return trace_of([Frame(*each) for each in checked(frames, confidence)], mask_id, words, **more)
+
+    @classmethod
     def load(cls, path: str | Path) -> Trace:
         """Read and check a trace file. Raises `TraceError` for anything that is not a whole, consistent trace."""
         try:
@@ -481,7 +508,7 @@ def check(trace: Trace) -> None:
         for part, known in declared.items():
             if unknown := sorted(getattr(step, part).keys() - known):
                 raise TraceError(f"trace file is broken at {name}.{part}: {unknown[0]!r} is not declared in about")
-        if None in step.columns.get("confidence", [None]):
+        if "confidence" not in step.columns or (None in step.confidence and not trace.about.unmeasured):
             raise TraceError(f"trace file is broken at {name}.columns.confidence: a number is missing")
         for each, values in step.columns.items():
             low, high = ranges[each]
@@ -503,6 +530,8 @@ def check(trace: Trace) -> None:
     for name, row in rows:
         if len(row) != length:
             raise TraceError(f"trace file is broken at {name}: {len(row)} entries for a region of {length}")
+    if None in trace.start.confidence and not trace.about.unmeasured:
+        raise TraceError("trace file is broken at start.confidence: a number is missing")
     moments: list[Start | Step] = [trace.start, *trace.steps]
     for moment in moments:
         for token, state in zip(moment.tokens, moment.states, strict=True):

@@ -42,7 +42,7 @@ import json
 import unicodedata
 import weakref
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -103,7 +103,7 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
             **look(trace, trace.start),
             "tokens": trace.start.tokens,
             "states": trace.start.states,
-            "confidence": [short(c) for c in trace.start.confidence],
+            "confidence": row(trace.start.confidence),
             "edited": trace.start.edited,
             "say": f"Start. {counted(masked, 'position is', 'positions are')} masked"
             + (f", {counted(given, 'is', 'are')} given by the template." if given else "."),
@@ -163,9 +163,7 @@ def step_payload(trace: Trace, step: Step, with_words: bool = True, with_life: b
         "block": list(step.block),
         "tokens": step.tokens,
         "states": step.states,
-        "columns": {
-            sentence(name): [None if v is None else short(v) for v in row] for name, row in step.columns.items()
-        },
+        "columns": {sentence(name): row(values) for name, values in step.columns.items()},
         "events": {sentence(name): positions for name, positions in step.events.items()},
         "say": sentence(summary(step, trace.about, Words(trace.word))),
         "notes": {sentence(name): sentence(text) for name, text in step.notes.items()},
@@ -335,7 +333,7 @@ def packing_order(step: Step) -> NDArray[np.int64]:
     """The order in which the rows and columns of a mask travel, [2B]."""
     start, end = step.block
     states, confidence = step.states_before, step.confidence_before
-    order = sorted(range(start, end), key=lambda i: ("MCU".index(states[i]), -short(confidence[i]), i))
+    order = sorted(range(start, end), key=lambda i: ("MCU".index(states[i]), -short(confidence[i] or 0), i))
     positions = np.array(order) - start
     return np.concatenate([positions, positions + end - start])
 
@@ -370,6 +368,10 @@ def short(value: float) -> float:
     """
     hundredths = round(100 * round(value, 2))  # as it is written in a sentence
     return min(max(round(100_000 * value), 1000 * hundredths - 499), 1000 * hundredths + 499) / 100_000
+
+
+def row(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else short(value) for value in values]
 
 
 def words(trace: Trace, tokens: Iterable[int]) -> dict[str, str]:
