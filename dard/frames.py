@@ -177,7 +177,7 @@ def trace_of(
         text=write(tokens[:end])[:MAX_TEXT],
         about=About(
             paths=[PATHS[path] for path in used],
-            title=(name or NAME)[:100],
+            title=(name or "Recording")[:100],
             rule=rule[:100],
             shadow=shadow,
             unmeasured=True,

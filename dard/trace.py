@@ -427,13 +427,7 @@ class Trace:
     @classmethod
     def load(cls, path: str | Path) -> Trace:
         """Read and check a trace file. Raises `TraceError` for anything that is not a whole, consistent trace."""
-        try:
-            if Path(path).stat().st_size > MAX_FILE_BYTES:
-                raise TraceError(f"trace file is larger than {MAX_FILE_BYTES >> 20} MB")
-            data = Path(path).read_bytes()
-        except OSError as error:
-            raise TraceError(f"trace file cannot be read: {error.strerror}") from None
-        return cls.from_bytes(data)
+        return cls.from_bytes(read_bytes(path))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Trace:
@@ -637,6 +631,16 @@ def unpack_masks(steps: list[Step], packed: Any) -> None:
             cursor += outside_bytes
     if cursor != len(data):
         raise TraceError("trace file is broken at masks: it goes on after the last step")
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """A file of bounded size."""
+    try:
+        if Path(path).stat().st_size > MAX_FILE_BYTES:
+            raise TraceError(f"trace file is larger than {MAX_FILE_BYTES >> 20} MB")
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise TraceError(f"trace file cannot be read: {error.strerror}") from None
 
 
 def bounded_gunzip(data: bytes) -> bytes:
