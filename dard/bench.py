@@ -26,12 +26,13 @@ from dard.driver import one_step
 from dard.models import load_model
 from dard.models.backbone import BackboneModel
 from dard.models.base import Question
+from dard.recording import record
 from dard.session import COMPARED, Session, comparison, decode
 from dard.settings import Settings
 from dard.state import DecodeState, InputError, initial_state
 from dard.tasks import TASKS
 
-BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6}
+BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6, "i": 1.05, "j": 1.15}
 
 
 class NumberTokenizer:
@@ -187,6 +188,32 @@ def compare_seconds(repeats: int, tick: Callable[[], None]) -> tuple[Times, str]
     return times, ", ".join(f"{s.decoder.name} {len(s.steps)}" for s in sessions)
 
 
+def foreign_loop(model: BackboneModel, prompt: int, region: int) -> None:
+    """Two passes of a plain sampler that is not ours, each committing an eighth of the region."""
+    ids = torch.arange(prompt + region)[None] % (model.vocab_size - 1)
+    ids[:, prompt:] = model.mask_id
+    with torch.no_grad():
+        for _ in range(2):
+            p, token = model.network(ids, use_cache=False).logits.softmax(-1).max(-1)
+            best = p[0].masked_fill(ids[0] != model.mask_id, -1).topk(region // 8).indices
+            ids[0, best] = token[0, best]
+
+
+def recording_seconds(model: BackboneModel, prompt: int, region: int, repeats: int, tick: Callable[[], None]) -> Times:
+    """That loop by itself, recorded, and recorded with the top 5 of every masked position."""
+
+    def recorded(top: bool) -> None:
+        with record(model.network, mask_id=model.mask_id, top=top):
+            foreign_loop(model, prompt, region)
+
+    calls: dict[str, Callable[[], Any]] = {
+        "bare": partial(foreign_loop, model, prompt, region),
+        "recorded": partial(recorded, False),
+        "with_top": partial(recorded, True),
+    }
+    return alternate(repeats, calls, tick)
+
+
 def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None) -> dict[str, Any]:
     """Measure everything. `small` is a model of a second's work, for trying the command and for tests."""
     if repeats < 1 or repeats > 1000:
@@ -195,7 +222,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
         (64, 2, 8192, 16, 32, 16) if small else (512, 8, 126464, 128, 256, 128)
     )
     long_prompt, sums = (64, 1) if small else (1024, 10)  # a picture is 1024 tokens to MMaDA
-    task = bar.add_task("bench", total=9 * (repeats + 1) + 2 * (2 * repeats + 1) + sums) if bar else None
+    task = bar.add_task("bench", total=12 * (repeats + 1) + 2 * (2 * repeats + 1) + sums) if bar else None
 
     def tick() -> None:
         if bar is not None and task is not None:
@@ -231,6 +258,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     peak = peak_extra_bytes(lambda: one_step(decoder, model, settings, state))
     prefix = {each: prefix_seconds(model, values, each, repeats, tick) for each in (prompt, long_prompt)}
     changed, total = prefix_changes(sums, tick)
+    foreign = recording_seconds(model, prompt, region, repeats, tick)
 
     def row(key: str, what: str, value: float | None, shown: str) -> dict[str, Any]:
         limit = BARS.get(key)
@@ -249,6 +277,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     d = None if peak is None else peak / needed
     e = ratio(lanes, "together", "alone")
     f, g = (ratio(times, "block", "off") for times in prefix.values())
+    i, j = (ratio(foreign, way, "bare") for way in ("recorded", "with_top"))
     return {
         "setup": (
             f"random model: hidden {hidden}, {layers} layers, vocabulary {vocab}; prompt {prompt}, "
@@ -261,6 +290,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
                 "one": one,
                 "decode": runs,
                 "compare": lanes,
+                "foreign": foreign,
                 **{f"prefix_{size}": times for size, times in prefix.items()},
             }.items()
             for name, values in times.items()
@@ -284,5 +314,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
                 changed / total,
                 f"{changed} of {total}",
             ),
+            row("i", "a sampler of someone else's, recorded without the top 5 / the same unrecorded", i, f"{i:.3f}"),
+            row("j", "the same, recorded with the top 5 of every masked position", j, f"{j:.3f}"),
         ],
     }

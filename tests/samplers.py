@@ -87,7 +87,13 @@ def surest(x: Tensor, logits: Tensor, count: int, end: int, noise: float = 0.0) 
 
 
 def llada(
-    network: Any, prompt: Tensor, length: int = 12, block: int = 6, per_pass: int = 2, guidance: float = 0.0, **more: Any
+    network: Any,
+    prompt: Tensor,
+    length: int = 12,
+    block: int = 6,
+    per_pass: int = 2,
+    guidance: float = 0.0,
+    **more: Any,
 ) -> Run:
     """The surest of a block, so many per pass; with guidance a second half of the batch has no prompt."""
     x = canvas(prompt, length)
@@ -118,7 +124,9 @@ def above(x: Tensor, logits: Tensor, threshold: float, end: int) -> None:
             x[row, chosen] = guess[row, chosen]
 
 
-def fast(network: Any, prompt: Tensor, cache: str = "none", length: int = 12, block: int = 6, threshold: float = 0.5) -> Run:
+def fast(
+    network: Any, prompt: Tensor, cache: str = "none", length: int = 12, block: int = 6, threshold: float = 0.5
+) -> Run:
     """Block by block all guesses above a threshold. A cache is filled by a pass over everything; after that the rest of
     the canvas ("prefix") or only the block ("dual") is passed, as a slice that is written into."""
     x = canvas(prompt, length)
@@ -162,7 +170,7 @@ def saber(network: Any, prompt: Tensor, length: int = 12, n: int = 3) -> Run:
 
 
 def wino(network: Any, prompt: Tensor, length: int = 12, block: int = 6, back: float = 0.3) -> Run:
-    """A shadow of the block at the end, at the block's positions: it cannot see a position's own token, and judges it."""
+    """A shadow of the block at the end, at the block's positions: it judges a token without seeing it."""
     text = prompt.shape[1] + length
     x = canvas(prompt, length + block)
     states = [x[:, :text].clone()]
@@ -185,7 +193,9 @@ def wino(network: Any, prompt: Tensor, length: int = 12, block: int = 6, back: f
     return Run(x[:, :text], states)
 
 
-def dream(network: Any, prompt: Tensor, length: int = 8, hook: Callable[..., Tensor] = lambda step, x, logits: x) -> Run:
+def dream(
+    network: Any, prompt: Tensor, length: int = 8, hook: Callable[..., Tensor] = lambda step, x, logits: x
+) -> Run:
     """The prediction of a position is read one place to the left; a hook sees every state, the first without a step."""
     x = hook(None, canvas(prompt, length), None)
     states = [x.clone()]

@@ -203,9 +203,11 @@ export class MaskPanel {
 }
 
 function whyNone(lane, frame) {
-  if (lane.about.unmeasured && frame.index && !lane.about.shadow) return 'No mask was recorded: what each position could see in these passes is not known.';
-  if (!lane.about.shadow) return `${lane.about.title} uses no shadow block: in every pass each position sees the whole sequence, so there is no mask to draw.`;
+  const { shadow, unmeasured } = lane.about;
+  if (unmeasured && !shadow) return 'No mask was recorded: what each position could see in these passes is not known.';
+  if (!shadow) return `${lane.about.title} uses no shadow block: in every pass each position sees the whole sequence, so there is no mask to draw.`;
   if (!frame.index) return 'No forward pass has run yet; the first one will have a mask.';
   if (frame.block[1] - frame.block[0] > LONGEST_BLOCK) return 'The mask of a block this long is too large to draw.';
+  if (unmeasured) return 'No mask was recorded of this pass.';
   return 'This pass had no shadow: it only commits what is left, with everything in view.';
 }
