@@ -214,7 +214,7 @@ def view_command(args: argparse.Namespace) -> None:
         raise InputError(f"--out {args.out!r} is not allowed; the name of a page ends in .html")
     stems = [Path(file).name.split(".")[0] for file in args.files]
     names = stems if len(set(stems)) == len(stems) else args.files
-    traces = {}
+    traces: dict[str, Trace] = {}
     for name, file in zip(names, args.files, strict=True):
         rows = load_traces(file, args)
         traces |= {name if len(rows) == 1 else f"{name}, row {row}": trace for row, trace in enumerate(rows)}

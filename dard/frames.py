@@ -30,7 +30,8 @@ PATHS = {
 @dataclass
 class Frame:
     """A state of the whole sequence, and what is known of the pass that led to it. Places count from the sequence's
-    beginning: a trace counts from the region's. `seconds` are those of the pass and of everything else."""
+    beginning: a trace counts from the region's. `mask` is that of the block and its shadow, with what the outside saw of
+    them, or that of the whole sequence. `seconds` are those of the pass and of everything else."""
 
     tokens: Sequence[int]
     confidence: Mapping[int, float] = field(default_factory=dict)
@@ -149,7 +150,8 @@ def trace_of(
             other_seconds=round(frame.seconds[1], 6),
         )
         if frame.mask is not None:
-            step.set_mask(frame.mask, frame.outside)
+            whole = frame.mask.shape == (len(first), len(first)) and step.block == (0, length)
+            step.set_mask(frame.mask[begin:, begin:] if whole else frame.mask, frame.outside)
         steps.append(step)
     if steps and set(steps[-1].states) == {UNMASKED}:
         steps[-1].ended_by = DONE

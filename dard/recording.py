@@ -270,7 +270,10 @@ class Recording:
                 return
             self._conclude(last, state)
         mask = next((m for m in (*args, *kwargs.values()) if isinstance(m, Tensor) and m.dim() == 4), None)
-        self._open = Pass(state, whole, begin, width, shadow, seen_by(mask))
+        seen = seen_by(mask)
+        if seen is not None and last is not None and last.mask is not None and torch.equal(seen, last.mask):
+            seen = last.mask  # most samplers pass the same one again and again
+        self._open = Pass(state, whole, begin, width, shadow, seen)
         self._passes.append(self._open)
         self._last = None
 
@@ -312,7 +315,7 @@ class Recording:
                 continue
             same = whole.untyped_storage().data_ptr() == ids.untyped_storage().data_ptr()
             alike = whole.stride(1) == ids.stride(1) == 1 and (len(ids) == 1 or whole.stride(0) == ids.stride(0))
-            begin = ids.storage_offset() - whole.storage_offset()
+            begin = int(ids.storage_offset() - whole.storage_offset())
             if same and alike and 0 <= begin <= whole.shape[1] - ids.shape[1]:
                 return whole, begin
         return ids, 0
@@ -481,10 +484,13 @@ def seen_by(mask: Tensor | None) -> Tensor | None:
 
 
 def block_mask(mask: Tensor, one: Pass) -> tuple[NDArray[np.bool_] | None, NDArray[np.bool_] | None]:
-    """Of a pass with a shadow: what block and shadow see of each other [2B, 2B], and what the outside sees of them."""
+    """What block and shadow see of each other [2B, 2B], and what the outside sees of them; without a shadow, and of a
+    pass over everything, what everything sees."""
     place, count = one.shadow
-    if not count or len(mask) != one.width + count:
+    if len(mask) != one.width + count:
         return None, None
+    if not count:
+        return (mask.numpy() if one.width == one.state.shape[1] else None), None
     inside = torch.cat([torch.arange(place, place + count), torch.arange(one.width, one.width + count)])
     outside = None
     if one.width > count:

@@ -106,7 +106,7 @@ class Link(NamedTuple):
 
     tokens: list[int]
     states: str
-    confidence: Sequence[float | None]
+    confidence: Sequence[float | None]  # None where it was not measured
     fixed: list[bool]
     num_layers: int
     settings: dict[str, Any]
@@ -159,6 +159,7 @@ class Step:
     def __post_init__(self) -> None:
         self._mask: bytes | None = None
         self._outside: bytes | None = None
+        self.plain = False  # whether the mask is of the block alone: a pass without a shadow, of a recording
         self._link: Link | None = None
 
     # What it is part of.
@@ -179,8 +180,8 @@ class Step:
         return self.link.states
 
     @property
-    def confidence_before(self) -> Sequence[float | None]:
-        return self.link.confidence
+    def confidence_before(self) -> list[float]:
+        return self.link.confidence  # type: ignore[return-value]
 
     @property
     def fixed(self) -> list[bool]:
@@ -263,25 +264,33 @@ class Step:
 
     @property
     def mask(self) -> NDArray[np.bool_] | None:
-        """The block's attention mask of this forward pass, [2B, 2B]; None for a pass without a shadow."""
+        """The block's attention mask of this forward pass, [2B, 2B]; None if there is none to show.
+
+        A `plain` one, of a recorded pass without a shadow, is [B, B].
+        """
         if self._mask is None:
             return None
-        size = 2 * (self.block[1] - self.block[0])
+        size = self.mask_size
         return unpack(self._mask, size * size).reshape(size, size)
+
+    @property
+    def mask_size(self) -> int:
+        return (1 if self.plain else 2) * (self.block[1] - self.block[0])
 
     @property
     def outside_keys(self) -> NDArray[np.bool_] | None:
         """What queries outside the block saw of it, [2B]; None if there is nothing outside, or no shadow."""
-        if self._outside is None:
-            return None
-        return unpack(self._outside, 2 * (self.block[1] - self.block[0]))
+        return None if self._outside is None else unpack(self._outside, self.mask_size)
 
     def set_mask(self, mask: NDArray[np.bool_], outside: NDArray[np.bool_] | None = None) -> None:
-        """Give the step the mask of its pass [2B, 2B], and what the outside saw of the block [2B]."""
-        size = 2 * (self.block[1] - self.block[0])
+        """Give the step the mask of its pass [2B, 2B], and what the outside saw of the block [2B]; without a shadow,
+        the mask of the block [B, B] alone."""
+        count = self.block[1] - self.block[0]
+        self.plain = outside is None and mask.shape == (count, count)
+        size = self.mask_size
         if mask.shape != (size, size) or (outside is not None and outside.shape != (size,)):
             shapes = f"{mask.shape}" + ("" if outside is None else f" and {outside.shape}")
-            raise ValueError(f"a block of {size // 2} has a mask of {(size, size)} and keys of {(size,)}, not {shapes}")
+            raise ValueError(f"a block of {count} has a mask of {(size, size)} and keys of {(size,)}, not {shapes}")
         self._mask = pack(mask)
         self._outside = None if outside is None else pack(outside)
 
@@ -293,7 +302,7 @@ class Step:
             return []
         if mask is None:
             return list(range(start, end))
-        row = position - start + (end - start if path == "s" else 0)
+        row = position - start + (end - start if path == "s" and not self.plain else 0)
         return [start + int(j) for j in np.flatnonzero(mask[row, : end - start])]
 
     def as_dict(self) -> dict[str, Any]:
@@ -581,12 +590,12 @@ def pack(mask: NDArray[np.bool_]) -> bytes:
 
 
 def pack_masks(steps: list[Step]) -> str:
-    """All masks of a trace as one compressed string. Each step is a flag byte (bit 0: mask, bit 1: outside), then
-    the mask exclusive-ored with the previous one if that has the same size, then what the outside sees."""
+    """All masks of a trace as one compressed string. Each step is a flag byte (bit 0: mask, bit 1: outside, bit 2: of
+    the block alone), then the mask exclusive-ored with the previous one if that has the same size, then what the outside sees."""
     parts: list[bytes] = []
     previous = b""
     for step in steps:
-        flags = (step._mask is not None) + 2 * (step._outside is not None)
+        flags = (step._mask is not None) + 2 * (step._outside is not None) + 4 * step.plain
         parts.append(bytes([flags]))
         if step._mask is not None:
             parts.append(exclusive_or(step._mask, previous))
@@ -604,7 +613,7 @@ def exclusive_or(bits: bytes, other: bytes) -> bytes:
 
 def unpack_masks(steps: list[Step], packed: Any) -> None:
     """Give each step its mask back, never unpacking more than the steps' sizes allow."""
-    sizes = [2 * (step.block[1] - step.block[0]) for step in steps]
+    sizes = [step.mask_size for step in steps]
     most = sum(1 + -(-size * size // 8) + -(-size // 8) for size in sizes)
     try:
         if not isinstance(packed, str):
@@ -616,11 +625,15 @@ def unpack_masks(steps: list[Step], packed: Any) -> None:
     except (ValueError, binascii.Error, zlib.error):
         raise TraceError("trace file is broken at masks: not the packed masks of these steps") from None
     cursor, previous = 0, b""
-    for step, size in zip(steps, sizes, strict=True):
+    for step in steps:
         flags = data[cursor] if cursor < len(data) else 255
         cursor += 1
+        step.plain = flags == 5
+        size = step.mask_size
         mask_bytes, outside_bytes = -(-size * size // 8), -(-size // 8)
-        if flags > 3 or cursor + mask_bytes * (flags & 1) + outside_bytes * (flags >> 1) > len(data):
+        if flags not in (0, 1, 2, 3, 5) or cursor + mask_bytes * (flags & 1) + outside_bytes * (flags >> 1 & 1) > len(
+            data
+        ):
             raise TraceError("trace file is broken at masks: it ends before the last step")
         if flags & 1:
             previous = exclusive_or(data[cursor : cursor + mask_bytes], previous)

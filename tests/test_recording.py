@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import dard
-from dard.recording import repeated
+from dard.reach import contaminated
+from dard.recording import repeated, seen_by
 from tests.samplers import MASK, Network, Run, canvas, dream, fast, llada, saber, wino
 
 Loop = Callable[[Network, Tensor], Run]
@@ -141,6 +142,20 @@ def test_positions_that_repeat_are_a_shadow_with_its_mask() -> None:
                 float(p[text + i - step.block[0], step.tokens_before[i]]), abs=2e-6
             )
     assert "s" in {path for step in trace.steps for path in step.paths}
+
+
+def test_a_mask_without_a_shadow_is_that_of_the_region() -> None:
+    network, x = Network(0), canvas(prompts(0), 3)
+    mask = torch.ones(7, 7, dtype=torch.bool).tril()
+    with torch.no_grad(), dard.record(network, mask_id=MASK) as recording:
+        for i in range(4, 7):
+            x[0, i] = network(x, attention_mask=mask[None, None]).logits[0, i].argmax()
+    trace = recording.trace
+    for step in (*trace.steps, *dard.Trace.from_bytes(trace.to_bytes()).steps):
+        assert step.mask is not None and step.mask.tolist() == mask[4:, 4:].tolist() and step.plain
+        assert step.visible(1) == step.visible(1, "x") == [0, 1] and contaminated(step) == []
+    additive = torch.zeros(1, 1, 7, 7).masked_fill(~mask, -torch.inf)
+    assert torch.equal(seen_by(additive), mask[None]) and seen_by(additive[..., :3]) is None  # a slice of a cache
 
 
 @settings(max_examples=60, deadline=None)

@@ -13,6 +13,7 @@ Format, version 2. The header's keys have their plain names; `about` is the trac
 | columns | by name, a number per position or null; five decimals that round to the same two as the number itself |
 | events | by name, the positions something happened to |
 | mask | base64 of zlib of rows of packed bits, each ^ the row above; rows and columns in packing order |
+| plain | true for a mask of the block alone, without a shadow |
 | reach | base64 of zlib of the reach depth where the mask hides: bytes, otherwise like the mask; absent if all are 0 |
 | contaminated | {position: layers} of the verifications that a hidden candidate reaches |
 | say, notes | the step's sentence; by column a sentence about it in this step |
@@ -319,6 +320,8 @@ def mask_sections(step: Step) -> dict[str, Any]:
         return {}
     order = packing_order(step)
     body: dict[str, Any] = {"mask": packed(down(np.packbits(mask[np.ix_(order, order)], axis=1)))}
+    if step.plain:
+        body["plain"] = True
     reached = analysis(step)
     if reached is not None and reached.contaminated.any():
         body["contaminated"] = {
@@ -330,12 +333,12 @@ def mask_sections(step: Step) -> dict[str, Any]:
 
 
 def packing_order(step: Step) -> NDArray[np.int64]:
-    """The order in which the rows and columns of a mask travel, [2B]."""
+    """The order in which the rows and columns of a mask travel, [2B]; [B] for a plain one."""
     start, end = step.block
     states, confidence = step.states_before, step.confidence_before
     order = sorted(range(start, end), key=lambda i: ("MCU".index(states[i]), -short(confidence[i] or 0), i))
     positions = np.array(order) - start
-    return np.concatenate([positions, positions + end - start])
+    return positions if step.plain else np.concatenate([positions, positions + end - start])
 
 
 def masks_fit(step: Step) -> bool:

@@ -243,7 +243,7 @@ export class Inspector {
     const inner = cell > 5 ? cell - 2 : cell;
     const run = frame.index > 0;
     g.textBaseline = 'middle';
-    (frame.mask ? ['x', 's'] : ['x']).forEach((path, r) => {
+    (frame.mask && !frame.plain ? ['x', 's'] : ['x']).forEach((path, r) => {
       const y = r * 22 + 2;
       if (!run || (lane.about.unmeasured && !frame.mask)) return;
       const state = before.states[position];

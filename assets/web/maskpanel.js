@@ -109,7 +109,7 @@ export class MaskPanel {
   zoom(direction, cell) {
     const { mask } = this;
     const place = mask.place?.[this.viewer.state.position - mask.frame.block[0]];
-    if (mask.zoomBy(direction, cell || (place != null ? [mask.size + place, place] : null))) this.redraw();
+    if (mask.zoomBy(direction, cell || (place != null ? [mask.halves.at(-1) + place, place] : null))) this.redraw();
   }
 
   load() {
@@ -121,7 +121,8 @@ export class MaskPanel {
     this.width = this.area.clientWidth;
     this.box.classList.toggle('dv-noshadow', !about.shadow);
     this.zoomButtons.hidden = head.block < 20 || !about.shadow;
-    this.order.hidden = this.depth.hidden = !about.shadow;
+    this.order.hidden = !about.shadow;
+    this.depth.hidden = !about.shadow || this.viewer.lane.frames.at(-1).plain;
     this.layers.max = head.layers;
     this.six.hidden = !about.states.includes('C');
   }
@@ -161,7 +162,7 @@ export class MaskPanel {
     const frame = lane.at(state.step);
     if (!frame.mask) return whyNone(lane, frame);
     const seen = state.reach ? `what reaches it through ${state.reach} layers` : 'what it sees';
-    return `The attention mask of step ${frame.index}, positions ${frame.block[0]} to ${frame.block[1] - 1}, x before s: for every query, ${seen}. ${this.note.textContent}`;
+    return `The attention mask of step ${frame.index}, positions ${frame.block[0]} to ${frame.block[1] - 1}${frame.plain ? '' : ', x before s'}: for every query, ${seen}. ${this.note.textContent}`;
   }
 
   draw() {
@@ -177,7 +178,7 @@ export class MaskPanel {
     setText(this.sub, frame.index ? `step ${frame.index}${block}` : 'start');
     press(this.order, state.order);
     press(this.depth, state.reach ? 'reach' : 'direct');
-    this.drawLegend(lane, state.reach > 0);
+    this.drawLegend(lane, state.reach > 0, frame.plain);
     this.drawLayers(frame, state.reach);
   }
 
@@ -189,8 +190,8 @@ export class MaskPanel {
     this.layerText.classList.toggle('dv-warn', dirty > 0);
   }
 
-  drawLegend(lane, deep) {
-    const key = `${deep}${lane.about.states}`;
+  drawLegend(lane, deep, plain) {
+    const key = `${deep}${plain}${lane.about.states}`;
     if (this.legendFor === key) return;
     this.legendFor = key;
     const entry = (kind, name) => {
@@ -198,7 +199,7 @@ export class MaskPanel {
       return h('span', {}, h('i', { class: `dv-key dv-key-${kind}` }), rest.length ? [symbol(path), ` ${rest.join(' ')}`] : name);
     };
     put(this.legend, entry('U', 'x unmasked'), lane.about.states.includes('C') && entry('C', 'x candidate'), entry('M', 'x mask'),
-      entry('S', 's mask'), deep ? entry('R', 'reached') : entry('B', 'blocked'));
+      !plain && entry('S', 's mask'), deep ? entry('R', 'reached') : entry('B', 'blocked'));
   }
 }
 

@@ -540,7 +540,7 @@ def test_scrubbing_four_decoders(live: Callable[..., Page], capsys: pytest.Captu
 
 
 def long_recording(length: int, steps: int) -> Trace:
-    """A recording of so many positions and steps, a few decided and one taken back in each, with the top 5 of all masks."""
+    """A recording with the top 5 of all masks; in every step a few positions are decided and one is taken back."""
     pick = random.Random(0)
     tokens, frames = [7, 8, 9] + [0] * length, []
     for step in range(steps + 1):
@@ -551,7 +551,9 @@ def long_recording(length: int, steps: int) -> Trace:
         held = [i for i, token in enumerate(tokens) if i > 2 and token and i not in masked]
         if held and step < steps:
             tokens[pick.choice(held)] = 0
-        top = Top(masked, 5, sum(guesses.values(), []), [6000, 2000, 900, 500, 100] * len(masked))
+        top = Top(
+            masked, 5, [each for five in guesses.values() for each in five], [6000, 2000, 900, 500, 100] * len(masked)
+        )
         frames.append(Frame(list(tokens), dict.fromkeys(masked, 0.6), {"x": top} if step else {}))
     return trace_of(frames, 0, lambda token: f"tok{token}", name="someone's sampler")
 
@@ -570,9 +572,8 @@ def test_a_long_recording_opens_and_is_scrubbed(replay: Visiting, capsys: pytest
 def test_what_was_not_measured_is_said_and_not_drawn_as_zero(replay: Visiting) -> None:
     frames = [[5, 0, 0, 0], [5, 6, 0, 0], [5, 6, 7, 0], [5, 0, 7, 8]]
     confidence = [[None, 0.7, None, None], [None] * 4, [None] * 4]
-    page = replay(
-        Trace.from_tokens(frames, 0, "zero one two three four five six seven eight".split(), confidence), "#step=2"
-    ).page
+    words = {5: "five", 6: "six", 7: "seven", 8: "eight"}
+    page = replay(Trace.from_tokens(frames, 0, words, confidence), "#step=2").page
     expect(token(page, 0)).to_have_attribute("aria-label", "position 0, six, unmasked, confidence 0.70")
     expect(token(page, 1)).to_have_attribute("aria-label", "position 1, seven, unmasked, confidence not measured")
     expect(token(page, 1)).to_have_class(re.compile("dv-unmeasured"))
@@ -585,6 +586,22 @@ def test_what_was_not_measured_is_said_and_not_drawn_as_zero(replay: Visiting) -
     expect(page.get_by_role("region", name="inspector")).not_to_contain_text("everything is visible")
     page.evaluate("viewer.setState({ step: 3, position: 0 })")
     expect(token(page, 0)).to_have_attribute("aria-label", "position 0, masked, revoked, revoked 1 time")
+
+
+def test_a_mask_without_a_shadow_is_drawn_as_it_is(replay: Visiting) -> None:
+    mask = np.tril(np.ones((5, 5), dtype=bool))
+    frames = [Frame([7, 0, 0, 0, 0]), Frame([7, 8, 0, 0, 0], mask=mask), Frame([7, 8, 9, 9, 9], mask=mask)]
+    page = replay(trace_of(frames, 0, {7: "a", 8: "b", 9: "c"}), "#step=2&position=1").page
+    expect(page.locator(".dv-masknote")).to_have_text(
+        re.compile(r"x1 → x0 visible\. The mask at 1 \(M\) sees b \(U –\)\.")
+    )
+    mask_of = "(f) => [...Array(4).keys()].map((i) => [...Array(4).keys()].map((j) => Lane.sees(f, 'x', i, j)))"
+    seen = page.evaluate(
+        f"(() => {{ const {{ Lane }} = modules['unpack.js']; return ({mask_of})(viewer.lanes[0].frames[2]); }})()"
+    )
+    assert seen == mask[1:, 1:].tolist()
+    expect(page.get_by_role("button", name="reach", exact=True)).to_be_hidden()
+    expect(page.get_by_role("region", name="mask")).not_to_contain_text("s mask")
 
 
 def test_a_notebook_shows_the_viewer(visit: Visiting, tmp_path: Path) -> None:
