@@ -30,8 +30,8 @@ PATHS = {
 @dataclass
 class Frame:
     """A state of the whole sequence, and what is known of the pass that led to it. Places count from the sequence's
-    beginning: a trace counts from the region's. `mask` is that of the block and its shadow, with what the outside saw of
-    them, or that of the whole sequence. `seconds` are those of the pass and of everything else."""
+    beginning: a trace counts from the region's. `mask` is that of the block and its shadow, with what the outside saw
+    of them, or that of the whole sequence. `seconds` are those of the pass and of everything else."""
 
     tokens: Sequence[int]
     confidence: Mapping[int, float] = field(default_factory=dict)

@@ -590,8 +590,9 @@ def pack(mask: NDArray[np.bool_]) -> bytes:
 
 
 def pack_masks(steps: list[Step]) -> str:
-    """All masks of a trace as one compressed string. Each step is a flag byte (bit 0: mask, bit 1: outside, bit 2: of
-    the block alone), then the mask exclusive-ored with the previous one if that has the same size, then what the outside sees."""
+    """All masks of a trace as one compressed string. Each step is a flag byte (bit 0: mask, bit 1: outside, bit 2: the
+    mask is of the block alone), then the mask exclusive-ored with the previous one if that has the same size, then
+    what the outside sees."""
     parts: list[bytes] = []
     previous = b""
     for step in steps:
