@@ -20,6 +20,7 @@ from dard.trace import Step, Trace, TraceError
 if TYPE_CHECKING:
     from dard.decoders import Decoder, register_decoder
     from dard.models import load_model, register_model
+    from dard.recording import Recording, record
     from dard.session import Session, compare, decode
     from dard.settings import Settings
 
@@ -31,6 +32,7 @@ __all__ = [
     "Event",
     "InputError",
     "Path",
+    "Recording",
     "Session",
     "Settings",
     "Step",
@@ -40,17 +42,20 @@ __all__ = [
     "compare",
     "decode",
     "load_model",
+    "record",
     "register_decoder",
     "register_model",
 ]
 
 _HOMES = {
     "Decoder": "dard.decoders",
+    "Recording": "dard.recording",
     "Session": "dard.session",
     "Settings": "dard.settings",
     "compare": "dard.session",
     "decode": "dard.session",
     "load_model": "dard.models",
+    "record": "dard.recording",
     "register_decoder": "dard.decoders",
     "register_model": "dard.models",
 }

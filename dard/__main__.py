@@ -242,8 +242,11 @@ def view_command(args: argparse.Namespace) -> None:
         raise InputError(f"--out {args.out!r} is not allowed; the name of a page ends in .html")
     stems = [Path(file).name.split(".")[0] for file in args.files]
     names = stems if len(set(stems)) == len(stems) else args.files
-    traces = {name: load_trace(file) for name, file in zip(names, args.files, strict=True)}
-    page = replay_html(traces if len(traces) > 1 else traces[names[0]])
+    traces: dict[str, Trace] = {}
+    for name, file in zip(names, args.files, strict=True):
+        rows = load_traces(file, args)
+        traces |= {name if len(rows) == 1 else f"{name}, row {row}": trace for row, trace in enumerate(rows)}
+    page = replay_html(traces if len(traces) > 1 else next(iter(traces.values())))
     try:
         path = Path(args.out or Path(tempfile.mkdtemp(prefix="dard-")) / "replay.html").resolve()
         path.write_text(page, encoding="utf-8")
@@ -254,11 +257,20 @@ def view_command(args: argparse.Namespace) -> None:
         print("dard: no browser was found; open that file in one", file=sys.stderr)
 
 
-def load_trace(file: str) -> Trace:
+def load_traces(file: str, args: argparse.Namespace) -> list[Trace]:
+    """The traces of a file: one, or those of the rows of a batch."""
+    from dard.readers import TokenizerFile, load
+
     try:
-        return Trace.load(file)
+        words = None if args.tokenizer is None else TokenizerFile(args.tokenizer)
+        rows = load(file, mask_id=args.mask_id, words=words, prompt_length=args.prompt_length)
     except InputError as error:
         raise InputError(f"{file!r}: {error}") from None
+    if args.row is None:
+        return rows
+    if not 0 <= args.row < len(rows):
+        raise InputError(f"--row {args.row} is not allowed; {file!r} has rows 0 to {len(rows) - 1}")
+    return [rows[args.row]]
 
 
 def add_output(parser: argparse.ArgumentParser, place: str) -> None:
@@ -325,7 +337,16 @@ def add_app(parser: argparse.ArgumentParser) -> None:
 
 
 def add_view(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a trace file; several become lanes of one page")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE",
+        help="a trace, or states or steps of another program (JSON, torch.save); several become lanes of one page",
+    )  # fmt: skip
+    parser.add_argument("--mask-id", type=int, metavar="ID", help="the mask token of states that do not name it")
+    parser.add_argument("--tokenizer", metavar="FOLDER", help="where the tokenizer.json is that knows their words")
+    parser.add_argument(
+        "--prompt-length", type=int, metavar="N", help="tokens of the prompt, if states begin after a step"
+    )
+    parser.add_argument("--row", type=int, metavar="N", help="of a batch only this row, counted from 0")
     parser.add_argument("--out", metavar="FILE.html", help="keep the page in this file, in place of a temporary one")
     parser.add_argument("--no-open", action="store_true", help="only write the page and print where it is")
     parser.set_defaults(func=view_command)

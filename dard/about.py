@@ -118,7 +118,8 @@ class About:
     state, key path, key state, visible (1 or 0), with * for any state; {q} and {k} are the two tokens.
     `shadow`: passes have a shadow block, and so a mask to show. `graph`: steps hold a graph. `soft`: masks can be mixes
     of words. `later`: passes see the blocks after the current one. Of several paths that predicted a position, the last
-    declared one decided. A trace also holds title, rule and states, from the decoder's class, and symbols of settings.
+    declared one decided. `unmeasured`: a confidence may be null, which says that nobody measured it (in recordings).
+    A trace also holds title, rule and states, from the decoder's class, and symbols of settings.
     """
 
     columns: Annotated[Sequence[Column], Field(max_length=20)] = ()
@@ -132,6 +133,7 @@ class About:
     graph: Relation | None = None
     soft: bool = False
     later: bool = True
+    unmeasured: bool = False
     title: Short = ""
     rule: Short = ""
     states: States = "MU"

@@ -24,13 +24,14 @@ from dard.driver import one_step
 from dard.models import load_model
 from dard.models.backbone import BackboneModel
 from dard.models.base import Question
+from dard.recording import record
 from dard.session import COMPARED, Session, comparison, decode
 from dard.settings import Settings
 from dard.state import DecodeState, InputError, initial_state
 from dard.tasks import TASKS
 from dard.timing import Times, alternate, peak_during, ratio
 
-BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6, "i": 1.3, "j": 1.6}
+BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6, "i": 1.3, "j": 1.6, "l": 1.05, "m": 1.15}
 RIVALS = ("dapd", "remix", "edit")  # rows i, j and k
 
 
@@ -168,6 +169,32 @@ def compare_seconds(repeats: int, tick: Callable[[], None]) -> tuple[Times, str]
     return times, ", ".join(f"{s.decoder.name} {len(s.steps)}" for s in sessions)
 
 
+def foreign_loop(model: BackboneModel, prompt: int, region: int) -> None:
+    """Two passes of a plain sampler that is not ours, each committing an eighth of the region."""
+    ids = torch.arange(prompt + region)[None] % (model.vocab_size - 1)
+    ids[:, prompt:] = model.mask_id
+    with torch.no_grad():
+        for _ in range(2):
+            p, token = model.network(ids, use_cache=False).logits.softmax(-1).max(-1)
+            best = p[0].masked_fill(ids[0] != model.mask_id, -1).topk(region // 8).indices
+            ids[0, best] = token[0, best]
+
+
+def recording_seconds(model: BackboneModel, prompt: int, region: int, repeats: int, tick: Callable[[], None]) -> Times:
+    """That loop by itself, recorded, and recorded with the top 5 of every masked position."""
+
+    def recorded(top: bool) -> None:
+        with record(model.network, mask_id=model.mask_id, top=top):
+            foreign_loop(model, prompt, region)
+
+    calls: dict[str, Callable[[], Any]] = {
+        "bare": partial(foreign_loop, model, prompt, region),
+        "recorded": partial(recorded, False),
+        "with_top": partial(recorded, True),
+    }
+    return alternate(repeats, calls, tick)
+
+
 def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None) -> dict[str, Any]:
     """Measure everything. `small` is a model of a second's work, for trying the command and for tests."""
     if repeats < 1 or repeats > 1000:
@@ -177,7 +204,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     )
     long_prompt, sums = (64, 1) if small else (1024, 10)  # a picture is 1024 tokens to MMaDA
     task = (
-        bar.add_task("bench", total=(9 + 2 * len(RIVALS)) * (repeats + 1) + 2 * (2 * repeats + 1) + sums)
+        bar.add_task("bench", total=(12 + 2 * len(RIVALS)) * (repeats + 1) + 2 * (2 * repeats + 1) + sums)
         if bar
         else None
     )
@@ -218,6 +245,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     prefix = {each: prefix_seconds(model, values, each, repeats, tick) for each in (prompt, long_prompt)}
     changed, total = prefix_changes(sums, tick)
     rivals = {name: rival_seconds(model, name, values, prompt, repeats, tick) for name in RIVALS}
+    foreign = recording_seconds(model, prompt, region, repeats, tick)
 
     def row(key: str, what: str, value: float | None, shown: str) -> dict[str, Any]:
         limit = BARS.get(key)
@@ -236,6 +264,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     d = None if memory is None else (memory[1] - memory[0]) / needed
     e = ratio(lanes, "together", "alone")
     f, g = (ratio(times, "block", "off") for times in prefix.values())
+    l, m = (ratio(foreign, way, "bare") for way in ("recorded", "with_top"))
     return {
         "setup": (
             f"random model: hidden {hidden}, {layers} layers, vocabulary {vocab}; prompt {prompt}, "
@@ -248,6 +277,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
                 "one": one,
                 "decode": runs,
                 "compare": lanes,
+                "foreign": foreign,
                 **{f"prefix_{size}": times for size, times in prefix.items()},
                 **rivals,
             }.items()
@@ -281,5 +311,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
                 )
                 for key, (name, times) in zip("ijk", rivals.items(), strict=True)
             ),
+            row("l", "a sampler of someone else's, recorded without the top 5 / the same unrecorded", l, f"{l:.3f}"),
+            row("m", "the same, recorded with the top 5 of every masked position", m, f"{m:.3f}"),
         ],
     }

@@ -22,7 +22,7 @@ from dard.decoders.registry import declared_events
 from dard.models.base import Answer, Frozen, Model, Question, answer_all, as_trained, offers
 from dard.models.memory import memory_guard, peak_bytes
 from dard.settings import Settings
-from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
+from dard.state import MASKED, UNMASKED, DecodeState, changes
 from dard.trace import TOP_K, Link, Step, Top
 from dard.words import DONE, Words, explain
 
@@ -212,20 +212,8 @@ def make_step(
 
 def events(before: DecodeState, after: DecodeState, decision: Decision, declared: set[str]) -> dict[str, list[int]]:
     """What happened: read off the states before and after, and what the decoder says of its own."""
-    found: dict[str, list[int]] = {"decided": [], "promoted": [], "replaced": [], "weakened": []}
-    accepted = set(decision.events.get("accepted", ()))
-    revoked = []
-    for i, (old, new) in enumerate(zip(before.states, after.states, strict=True)):
-        if old == MASKED and new != MASKED:
-            found["decided"].append(i)
-        elif old != MASKED and new == MASKED:
-            revoked.append(i)
-        elif old == CANDIDATE and new == UNMASKED and i not in accepted:
-            found["promoted"].append(i)
-        elif old == UNMASKED and new == CANDIDATE:
-            found["weakened"].append(i)
-        if MASKED not in (old, new) and before.tokens[i] != after.tokens[i]:
-            found["replaced"].append(i)
+    found = changes(before.states, after.states, before.tokens, after.tokens, decision.events.get("accepted", ()))
+    revoked = found.pop("demoted", [])
     own = {name: sorted(positions) for name, positions in decision.events.items() if name in declared}
     own["waiting"] = [i for i in own.get("waiting", ()) if after.states[i] == MASKED]
     return {name: positions for name, positions in {**found, **own, "demoted": revoked}.items() if positions}

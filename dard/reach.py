@@ -54,12 +54,12 @@ def reach_depth(mask: Mask, layers: int) -> NDArray[np.uint8]:
 
 
 def block_depth(step: Step, layers: int | None = None) -> NDArray[np.uint8] | None:
-    """`reach_depth` of a step's block, uint8 [2B, 2B], also by way of what is outside; None without a mask.
+    """`reach_depth` of a step's block, uint8 [2B, 2B], also by way of what is outside; None without a shadow.
 
     `layers` defaults to the depth of the model that made the step.
     """
     mask, outside = step.mask, step.outside_keys
-    if mask is None:
+    if mask is None or step.plain:  # of a recording it is not known what goes by way of the outside
         return None
     whole = mask if outside is None else with_outside(mask, outside)
     return reach_depth(whole, layers or step.num_layers)[: len(mask), : len(mask)]

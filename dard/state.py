@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -89,6 +89,33 @@ class DecodeState:
         open_positions = [i for i, s in enumerate(self.states) if s != UNMASKED]
         block = self.block_of(open_positions[0]) if open_positions else self.num_blocks
         return replace(self, block=block, opening=None)
+
+
+def changes(
+    states_before: str,
+    states: str,
+    tokens_before: Sequence[int],
+    tokens: Sequence[int],
+    accepted: Collection[int] = (),
+) -> dict[str, list[int]]:
+    """The events that can be read off the states before and after a step, positions by name.
+
+    >>> changes("MUU", "UMU", [0, 5, 6], [4, 0, 7])
+    {'decided': [0], 'replaced': [2], 'demoted': [1]}
+    """
+    found: dict[str, list[int]] = {"decided": [], "promoted": [], "replaced": [], "weakened": [], "demoted": []}
+    for i, (old, new) in enumerate(zip(states_before, states, strict=True)):
+        if old == MASKED and new != MASKED:
+            found["decided"].append(i)
+        elif old != MASKED and new == MASKED:
+            found["demoted"].append(i)
+        elif old == CANDIDATE and new == UNMASKED and i not in accepted:
+            found["promoted"].append(i)
+        elif old == UNMASKED and new == CANDIDATE:
+            found["weakened"].append(i)
+        if MASKED not in (old, new) and tokens_before[i] != tokens[i]:
+            found["replaced"].append(i)
+    return {name: positions for name, positions in found.items() if positions}
 
 
 def split_template(prompt: str) -> list[str]:

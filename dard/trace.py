@@ -21,6 +21,7 @@ import gzip
 import json
 import math
 import zlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
@@ -141,7 +142,7 @@ class Start:
 
     tokens: Annotated[list[TokenId], Field(min_length=1, max_length=MAX_LENGTH)]
     states: Annotated[str, Field(pattern=r"^[MCU]+$", max_length=MAX_LENGTH)]
-    confidence: Annotated[list[Annotated[float, Field(ge=0, le=1)]], Field(max_length=MAX_LENGTH)]
+    confidence: Annotated[list[Annotated[float, Field(ge=0, le=1)] | None], Field(max_length=MAX_LENGTH)]
     edited: Positions = field(default_factory=list)
 
     __pydantic_config__ = STRICT
@@ -152,7 +153,7 @@ class Link(NamedTuple):
 
     tokens: list[int]
     states: str
-    confidence: list[float]
+    confidence: Sequence[float | None]  # None where it was not measured
     fixed: list[bool]
     num_layers: int
     settings: dict[str, Any]
@@ -168,7 +169,8 @@ class Step:
     | block | first position of the block and the one after its last |
     | tokens, states | after the step; states is a string of M, C, U |
     | columns | numbers per position by the column's name, null where there is none; `confidence` is always there: |
-    |   | c_t, 0 where none was computed yet, 1 for fixed positions |
+    |   | c_t, 0 where none was computed yet, 1 for fixed positions; null where it was not measured, which only a |
+    |   | trace with `about.unmeasured` may say |
     | paths | the 5 most probable tokens by the path that predicted them |
     | events | positions by what happened to them: decided (M → C or U), promoted (C → U by verification, P_t), |
     |   | weakened (U → C), demoted (back to M), replaced (decided before and after, with another token), accepted |
@@ -210,6 +212,7 @@ class Step:
     def __post_init__(self) -> None:
         self._mask: bytes | None = None
         self._outside: bytes | None = None
+        self.plain = False  # whether the mask is of the block alone: a pass without a shadow, of a recording
         self._link: Link | None = None
 
     # What it is part of.
@@ -231,7 +234,7 @@ class Step:
 
     @property
     def confidence_before(self) -> list[float]:
-        return self.link.confidence
+        return self.link.confidence  # type: ignore[return-value]
 
     @property
     def fixed(self) -> list[bool]:
@@ -258,6 +261,7 @@ class Step:
 
     @property
     def confidence(self) -> list[float]:
+        """c_t per position; None, in a recording, where it was not measured."""
         return self.columns.get("confidence", [])  # type: ignore[return-value]
 
     @property
@@ -313,25 +317,33 @@ class Step:
 
     @property
     def mask(self) -> NDArray[np.bool_] | None:
-        """The block's attention mask of this forward pass, [2B, 2B]; None for a pass without a shadow."""
+        """The block's attention mask of this forward pass, [2B, 2B]; None if there is none to show.
+
+        A `plain` one, of a recorded pass without a shadow, is [B, B].
+        """
         if self._mask is None:
             return None
-        size = 2 * (self.block[1] - self.block[0])
+        size = self.mask_size
         return unpack(self._mask, size * size).reshape(size, size)
+
+    @property
+    def mask_size(self) -> int:
+        return (1 if self.plain else 2) * (self.block[1] - self.block[0])
 
     @property
     def outside_keys(self) -> NDArray[np.bool_] | None:
         """What queries outside the block saw of it, [2B]; None if there is nothing outside, or no shadow."""
-        if self._outside is None:
-            return None
-        return unpack(self._outside, 2 * (self.block[1] - self.block[0]))
+        return None if self._outside is None else unpack(self._outside, self.mask_size)
 
     def set_mask(self, mask: NDArray[np.bool_], outside: NDArray[np.bool_] | None = None) -> None:
-        """Give the step the mask of its pass [2B, 2B], and what the outside saw of the block [2B]."""
-        size = 2 * (self.block[1] - self.block[0])
+        """Give the step the mask of its pass [2B, 2B], and what the outside saw of the block [2B]; without a shadow,
+        the mask of the block [B, B] alone."""
+        count = self.block[1] - self.block[0]
+        self.plain = outside is None and mask.shape == (count, count)
+        size = self.mask_size
         if mask.shape != (size, size) or (outside is not None and outside.shape != (size,)):
             shapes = f"{mask.shape}" + ("" if outside is None else f" and {outside.shape}")
-            raise ValueError(f"a block of {size // 2} has a mask of {(size, size)} and keys of {(size,)}, not {shapes}")
+            raise ValueError(f"a block of {count} has a mask of {(size, size)} and keys of {(size,)}, not {shapes}")
         self._mask = pack(mask)
         self._outside = None if outside is None else pack(outside)
 
@@ -343,7 +355,7 @@ class Step:
             return []
         if mask is None:
             return list(range(start, end))
-        row = position - start + (end - start if path == "s" else 0)
+        row = position - start + (end - start if path == "s" and not self.plain else 0)
         return [start + int(j) for j in np.flatnonzero(mask[row, : end - start])]
 
     def as_dict(self) -> dict[str, Any]:
@@ -457,15 +469,33 @@ class Trace:
         return gzip.compress(text.encode(), compresslevel=9, mtime=0) if compress else text.encode()
 
     @classmethod
+    def from_tokens(
+        cls,
+        frames: Sequence[Sequence[int]],
+        mask_id: int,
+        words: Any = None,
+        confidence: Sequence[Sequence[float | None]] | None = None,
+        **more: Any,
+    ) -> Trace:
+        """A trace of states that anything recorded, the first being the one before the first step.
+
+        A frame holds the ids of the whole sequence; the region begins at the first mask of the first frame. `words`
+        says how tokens are written: a tokenizer, a function, or texts by id. `confidence` holds a number or None for
+        every place of every frame but the first; what is not given is marked as not measured. `more` can tell the name
+        of the method, the model, settings, eos_id and num_layers.
+
+        >>> trace = Trace.from_tokens([[7, 0, 0], [7, 8, 0], [7, 0, 9], [7, 8, 9]], 0, {7: "a", 8: "b", 9: "c"})
+        >>> trace.prompt, trace.text, [step.states for step in trace.steps], trace.steps[1].demoted
+        ('a', 'b c', ['UM', 'MU', 'UU'], [0])
+        """
+        from dard.frames import Frame, checked, trace_of
+
+        return trace_of([Frame(*each) for each in checked(frames, confidence)], mask_id, words, **more)
+
+    @classmethod
     def load(cls, path: str | Path) -> Trace:
         """Read and check a trace file. Raises `TraceError` for anything that is not a whole, consistent trace."""
-        try:
-            if Path(path).stat().st_size > MAX_FILE_BYTES:
-                raise TraceError(f"trace file is larger than {MAX_FILE_BYTES >> 20} MB")
-            data = Path(path).read_bytes()
-        except OSError as error:
-            raise TraceError(f"trace file cannot be read: {error.strerror}") from None
-        return cls.from_bytes(data)
+        return cls.from_bytes(read_bytes(path))
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Trace:
@@ -542,7 +572,7 @@ def check(trace: Trace) -> None:
         for part, known in declared.items():
             if unknown := sorted(getattr(step, part).keys() - known):
                 raise TraceError(f"trace file is broken at {name}.{part}: {unknown[0]!r} is not declared in about")
-        if None in step.columns.get("confidence", [None]):
+        if "confidence" not in step.columns or (None in step.confidence and not trace.about.unmeasured):
             raise TraceError(f"trace file is broken at {name}.columns.confidence: a number is missing")
         for each, values in step.columns.items():
             low, high = ranges[each]
@@ -574,6 +604,8 @@ def check(trace: Trace) -> None:
     for name, row in rows:
         if len(row) != length:
             raise TraceError(f"trace file is broken at {name}: {len(row)} entries for a region of {length}")
+    if None in trace.start.confidence and not trace.about.unmeasured:
+        raise TraceError("trace file is broken at start.confidence: a number is missing")
     moments: list[Start | Step] = [trace.start, *trace.steps]
     for moment in moments:
         for token, state in zip(moment.tokens, moment.states, strict=True):
@@ -630,12 +662,13 @@ def pack(mask: NDArray[np.bool_]) -> bytes:
 
 
 def pack_masks(steps: list[Step]) -> str:
-    """All masks of a trace as one compressed string. Each step is a flag byte (bit 0: mask, bit 1: outside), then
-    the mask exclusive-ored with the previous one if that has the same size, then what the outside sees."""
+    """All masks of a trace as one compressed string. Each step is a flag byte (bit 0: mask, bit 1: outside, bit 2: the
+    mask is of the block alone), then the mask exclusive-ored with the previous one if that has the same size, then
+    what the outside sees."""
     parts: list[bytes] = []
     previous = b""
     for step in steps:
-        flags = (step._mask is not None) + 2 * (step._outside is not None)
+        flags = (step._mask is not None) + 2 * (step._outside is not None) + 4 * step.plain
         parts.append(bytes([flags]))
         if step._mask is not None:
             parts.append(exclusive_or(step._mask, previous))
@@ -653,15 +686,19 @@ def exclusive_or(bits: bytes, other: bytes) -> bytes:
 
 def unpack_masks(steps: list[Step], packed: Any) -> None:
     """Give each step its mask back, never unpacking more than the steps' sizes allow."""
-    sizes = [2 * (step.block[1] - step.block[0]) for step in steps]
+    sizes = [step.mask_size for step in steps]
     most = sum(1 + -(-size * size // 8) + -(-size // 8) for size in sizes)
     data = inflated(packed, "masks", min(most, MAX_MASK_BYTES))
     cursor, previous = 0, b""
-    for step, size in zip(steps, sizes, strict=True):
+    for step in steps:
         flags = data[cursor] if cursor < len(data) else 255
         cursor += 1
+        step.plain = flags == 5
+        size = step.mask_size
         mask_bytes, outside_bytes = -(-size * size // 8), -(-size // 8)
-        if flags > 3 or cursor + mask_bytes * (flags & 1) + outside_bytes * (flags >> 1) > len(data):
+        if flags not in (0, 1, 2, 3, 5) or cursor + mask_bytes * (flags & 1) + outside_bytes * (flags >> 1 & 1) > len(
+            data
+        ):
             raise TraceError("trace file is broken at masks: it ends before the last step")
         if flags & 1:
             previous = exclusive_or(data[cursor : cursor + mask_bytes], previous)
@@ -717,6 +754,16 @@ def inflated(packed: Any, part: str, most: int) -> bytes:
     except (ValueError, binascii.Error, zlib.error):
         raise TraceError(f"trace file is broken at {part}: not the packed {part} of these steps") from None
     return data
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """A file of bounded size."""
+    try:
+        if Path(path).stat().st_size > MAX_FILE_BYTES:
+            raise TraceError(f"trace file is larger than {MAX_FILE_BYTES >> 20} MB")
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise TraceError(f"trace file cannot be read: {error.strerror}") from None
 
 
 def bounded_gunzip(data: bytes) -> bytes:

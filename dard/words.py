@@ -130,7 +130,8 @@ def common(step: Step, position: int, words: Words) -> str | None:
 def plainly(step: Step, position: int, words: Words) -> str:
     """What the states alone tell."""
     before, after = step.states_before[position], step.states[position]
-    c = f"confidence {number(step.confidence[position])}"
+    value = step.confidence[position]
+    c = "its confidence was not measured" if value is None else f"confidence {number(value)}"
     if after == MASKED:
         if before == MASKED:
             return f"Position {position} stays masked: {c}."

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
 
 import dard
+from dard import Trace
+from dard.decoders import DECODERS
 from dard.models.scripted import LOS_DIEGO
 from dard.tables import README, with_tables
 from visual.service import Studio, gallery
@@ -41,3 +46,28 @@ def test_every_place_in_contributing_exists() -> None:
     text = (README.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for place in re.findall(r"`((?:dard|visual|assets|tests)/[\w/.]+)`", text):
         assert (README.parent / place).exists(), place
+
+
+EXAMPLES = {
+    "sampler": "7 - 3 = 4 . 5 + 4 = 9 . The answer is 9 .\n",
+    "decoder": "The city of Los Angeles is on the Southern California coast . 2\n",
+    "model": "3 4 5 6 7\n",
+}
+
+
+@pytest.mark.parametrize("kind", EXAMPLES)
+def test_the_three_examples_of_ones_own_run(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The very text of the README, and what it prints and writes."""
+    monkeypatch.chdir(tmp_path)
+    section = README.read_text(encoding="utf-8").split("\n## Your own sampler, ")[1].split("\n## ")[0]
+    after = section.split(f"**Your own {kind}.**")[1]
+    try:
+        exec(after.split("```python\n")[1].split("```")[0], {"__name__": "example"})
+    finally:
+        DECODERS.pop("left", None)
+    assert capsys.readouterr().out == EXAMPLES[kind]
+    if kind == "sampler":
+        trace = Trace.load("mine.json.gz")
+        assert trace.finished and trace.num_steps == 24 and trace.steps[0].mask is not None

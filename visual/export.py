@@ -59,7 +59,8 @@ def replay_html(
     first = named[0][1]
     heading = sentence(title or "DARD Studio replay", 200)
     names = ", ".join(str(body["name"]) for body in data)
-    about = f"{names} on {data[0]['model']}" + (f" · {settings_line(data[0])}" if len(data) == 1 else "")
+    about = names + (f" on {model}" if (model := data[0]["model"]) else "")
+    about += f" · {line}" if len(data) == 1 and (line := settings_line(data[0])) else ""
     code, looks = script("replay.js"), style("viewer.css", "replay.css")
     own = f"script-src {digest(code)}; style-src {digest(looks)}"
     policy = f"default-src 'none'; {own}; img-src data:; base-uri 'none'; form-action 'none'"

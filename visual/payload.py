@@ -13,6 +13,7 @@ Format, version 2. The header's keys have their plain names; `about` is the trac
 | columns | by name, a number per position or null; five decimals that round to the same two as the number itself |
 | events | by name, the positions something happened to |
 | mask | base64 of zlib of rows of packed bits, each ^ the row above; rows and columns in packing order |
+| plain | true for a mask of the block alone, without a shadow |
 | reach | base64 of zlib of the reach depth where the mask hides: bytes, otherwise like the mask; absent if all are 0 |
 | contaminated | {position: layers} of the verifications that a hidden candidate reaches |
 | say, notes | the step's sentence; by column a sentence about it in this step |
@@ -45,7 +46,7 @@ import json
 import unicodedata
 import weakref
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -110,7 +111,7 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
             **look(trace, trace.start),
             "tokens": trace.start.tokens,
             "states": trace.start.states,
-            "confidence": [short(c) for c in trace.start.confidence],
+            "confidence": row(trace.start.confidence),
             "edited": trace.start.edited,
             "say": f"Start. {counted(masked, 'position is', 'positions are')} masked"
             + (f", {counted(given, 'is', 'are')} given by the template." if given else "."),
@@ -172,9 +173,7 @@ def step_payload(trace: Trace, step: Step, with_words: bool = True, with_life: b
         "block": list(step.block),
         "tokens": step.tokens,
         "states": step.states,
-        "columns": {
-            sentence(name): [None if v is None else short(v) for v in row] for name, row in step.columns.items()
-        },
+        "columns": {sentence(name): row(values) for name, values in step.columns.items()},
         "events": {sentence(name): positions for name, positions in step.events.items()},
         "say": sentence(summary(step, trace.about, Words(trace.word))),
         "notes": {sentence(name): sentence(text) for name, text in step.notes.items()},
@@ -357,6 +356,8 @@ def mask_sections(step: Step) -> dict[str, Any]:
         return {}
     order = packing_order(step)
     body: dict[str, Any] = {"mask": packed(down(np.packbits(mask[np.ix_(order, order)], axis=1)))}
+    if step.plain:
+        body["plain"] = True
     reached = analysis(step)
     if reached is not None and reached.contaminated.any():
         body["contaminated"] = {
@@ -368,12 +369,12 @@ def mask_sections(step: Step) -> dict[str, Any]:
 
 
 def packing_order(step: Step) -> NDArray[np.int64]:
-    """The order in which the rows and columns of a mask travel, [2B]."""
+    """The order in which the rows and columns of a mask travel, [2B]; [B] for a plain one."""
     start, end = step.block
     states, confidence = step.states_before, step.confidence_before
-    order = sorted(range(start, end), key=lambda i: ("MCU".index(states[i]), -short(confidence[i]), i))
+    order = sorted(range(start, end), key=lambda i: ("MCU".index(states[i]), -short(confidence[i] or 0), i))
     positions = np.array(order) - start
-    return np.concatenate([positions, positions + end - start])
+    return positions if step.plain else np.concatenate([positions, positions + end - start])
 
 
 def masks_fit(step: Step) -> bool:
@@ -406,6 +407,10 @@ def short(value: float) -> float:
     """
     hundredths = round(100 * round(value, 2))  # as it is written in a sentence
     return min(max(round(100_000 * value), 1000 * hundredths - 499), 1000 * hundredths + 499) / 100_000
+
+
+def row(values: Sequence[float | None]) -> list[float | None]:
+    return [None if value is None else short(value) for value in values]
 
 
 def words(trace: Trace, tokens: Iterable[int]) -> dict[str, str]:

@@ -146,7 +146,7 @@ export class First {
   /** Each free word at its confidence; what was revoked falls there from where it was. */
   pin(lane, frame) {
     const before = lane.frames[frame.index - 1];
-    const shown = frame.index ? lane.free.filter((i) => frame.states[i] || frame.marks[i]).slice(0, PINS_AT_MOST) : [];
+    const shown = frame.index ? lane.free.filter((i) => frame.confidence[i] != null && (frame.states[i] || frame.marks[i])).slice(0, PINS_AT_MOST) : [];
     const order = [...shown].sort((a, b) => frame.confidence[a] - frame.confidence[b]);
     put(this.pins, order.map((i, n) => {
       const at = frame.confidence[i];

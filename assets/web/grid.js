@@ -16,7 +16,7 @@ const SIZES = {
   line: { font: 11.5, pad: 29, fixedPad: 9, least: 66, leastFixed: 14 },
 };
 
-const CLASSES = ['dv-sel', 'dv-hover', 'dv-seen', 'dv-tail', 'dv-differs', 'dv-ghost', 'dv-scarred'];
+const CLASSES = ['dv-sel', 'dv-hover', 'dv-seen', 'dv-tail', 'dv-differs', 'dv-ghost', 'dv-scarred', 'dv-unmeasured'];
 
 /** Chips by length of the region; side by side they are one line high. The grid of the short view is given its size. */
 function gridSize({ length, board }, lanes) {
@@ -49,7 +49,7 @@ export class Grid {
         h('span', { class: 'dv-scar' }, scar), cell && given[i] != null && h('i', { class: 'dv-given' }));
       // `drawn` remembers what is on the page, so that a step touches only what it changes and never makes nodes it has made before.
       const kind = `dv-tok${lane.fixed[i] ? ' dv-fixed' : ''}${i && !given.length && lane.begins(i) ? ' dv-newblock' : ''}`;
-      const drawn = { token: null, soft: undefined, tag: undefined, swap: '', state: -1, confidence: -1, fill: -1, marks: 0, revoked: 0, classes: 0 };
+      const drawn = { token: null, soft: undefined, tag: undefined, swap: '', state: -1, confidence: -2, fill: -1, marks: 0, revoked: 0, classes: 0 };
       this.chips.push({ button, kind, size: look, cell, text, number, marks, scar, events: {}, width: 0, drawn });
       button.className = kind;
       if (!cell) line.append(button);
@@ -120,7 +120,8 @@ export class Grid {
       const fixed = lane.fixed[i];
       const ghost = !state && revoked > 0;
       const shown = state ? token : ghost ? -2 - frame.ghost[i] : -1;
-      const hundredths = Math.round(100 * frame.confidence[i]);
+      const unmeasured = frame.confidence[i] == null;
+      const hundredths = unmeasured ? -1 : Math.round(100 * frame.confidence[i]);
       let told = false;
       if (drawn.state !== state) {
         button.dataset.state = LETTER[state];
@@ -138,7 +139,7 @@ export class Grid {
         drawn.confidence = hundredths;
         told = true;
       }
-      const fill = size === 'compact' ? 4 * Math.round(hundredths / 4) : hundredths;
+      const fill = unmeasured ? 100 : size === 'compact' ? 4 * Math.round(hundredths / 4) : hundredths;
       if (state && !fixed && drawn.fill !== fill) {
         button.style.backgroundSize = `${fill}% 100%`; // a custom property would restyle all descendants
         drawn.fill = fill;
@@ -164,7 +165,7 @@ export class Grid {
       const seen = path && i !== selected && state && !fixed && Lane.sees(frame, path, selected, i);
       const differs = other && other.tokens[i] !== token;
       const classes = (i === selected ? 1 : 0) | (i === hovered ? 2 : 0) | (seen ? 4 : 0) | (tail ? 8 : 0) | (differs ? 16 : 0)
-        | (ghost ? 32 : 0) | (revoked ? 64 : 0);
+        | (ghost ? 32 : 0) | (revoked ? 64 : 0) | (unmeasured ? 128 : 0);
       if (drawn.classes !== classes) {
         button.className = CLASSES.reduce((all, name, bit) => (classes & (1 << bit) ? `${all} ${name}` : all), chip.kind);
         if ((drawn.classes ^ classes) & 1) {
@@ -258,7 +259,8 @@ export class Grid {
     const before = lane.frames[Math.max(0, frame.index - 1)];
     if (state) parts.push(lane.word(frame.tokens[i]));
     parts.push(lane.fixed[i] ? 'given' : STATES[LETTER[state]]);
-    if (!lane.fixed[i] && frame.confidence[i]) parts.push(`confidence ${frame.confidence[i].toFixed(2)}`);
+    if (state && frame.confidence[i] == null) parts.push('confidence not measured');
+    else if (!lane.fixed[i] && frame.confidence[i]) parts.push(`confidence ${frame.confidence[i].toFixed(2)}`);
     for (const event of eventsOf(frame.marks[i])) parts.push(event.bit === 8 ? `replaced ${lane.word(before.tokens[i])}` : event.name);
     const tag = frame.tags[i];
     if (tag) parts.push(tag.number == null ? tag.title : `${tag.title}, ${tag.symbol} ${tag.number.toFixed(2)}`);

@@ -115,7 +115,7 @@ export class Inspector {
       const value = h('span', {});
       return { bar, value, row: h('div', { class: 'dv-prow' }, bar, value) };
     });
-    const none = h('span', { class: 'dv-pnone' }, 'not used');
+    const none = h('span', { class: 'dv-pnone' });
     const body = h('div', { class: 'dv-pbody' }, ticks, rows.map((r) => r.row), none);
     return { key, ticks, rows, none, body, box: h('div', { class: 'dv-pcol' }, title, body) };
   }
@@ -211,7 +211,7 @@ export class Inspector {
     this.predictions(slice, frame, position, state, fixed);
     this.drawMore(slice, frame, position);
     this.contextWords();
-    const confidence = two(frame.confidence[position]);
+    const confidence = frame.confidence[position] == null ? 'not measured' : two(frame.confidence[position]);
     this.line.setAttribute('aria-label', `life line of position ${position}: ${STATES[state]} at step ${frame.index}, confidence ${confidence}`);
     if (this.form) this.refill(frame, position, state, fixed, this.moved);
   }
@@ -233,7 +233,7 @@ export class Inspector {
     const source = slice?.paths?.[deciding];
     this.guesses = source ? source.filter((_, k) => k % 2 === 0) : [];
     const path = lane.about.paths.find((each) => each.name === deciding);
-    setText(this.decides, fixed ? 'none: given' : !frame.index ? '' : !slice ? 'loading' : deciding ? path?.decides || '' : 'not looked at in this step');
+    setText(this.decides, fixed ? 'none: given' : !frame.index ? '' : !slice ? 'loading' : deciding ? path?.decides || '' : lane.about.unmeasured ? 'not measured' : 'not looked at in this step');
     for (const { column, value } of this.numbers) setText(value, two(Lane.value(frame, column.name, position)));
     const held = frame.states[position] ? frame.tokens[position] : -1;
     this.labels.forEach((label, row) => {
@@ -252,6 +252,7 @@ export class Inspector {
     const decides = column.key === deciding;
     column.box.classList.toggle('dv-decides', decides);
     column.none.hidden = !!values || !this.frame.index;
+    setText(column.none, lane.about.unmeasured ? 'not measured' : 'not used');
     const key = values ? lane.about.thresholds : null;
     if (column.ticksFor !== key) {
       column.ticksFor = key;
@@ -284,9 +285,9 @@ export class Inspector {
     const inner = cell > 5 ? cell - 2 : cell;
     const run = frame.index > 0;
     g.textBaseline = 'middle';
-    (frame.mask ? ['x', 's'] : ['x']).forEach((path, r) => {
+    (frame.mask && !frame.plain ? ['x', 's'] : ['x']).forEach((path, r) => {
       const y = r * 22 + 2;
-      if (!run) return;
+      if (!run || (lane.about.unmeasured && !frame.mask)) return;
       const state = before.states[position];
       g.font = `11px ${theme.sans}`;
       g.fillStyle = theme.ink2;
@@ -337,7 +338,8 @@ export class Inspector {
   contextWords() {
     const { frame, lane } = this;
     setText(this.contextNote, !frame.index ? 'no pass yet' : frame.mask ? 'filled: sees the token · dashed: its mask'
-      : lane.about.shadow ? 'no shadow in this pass: all visible' : lane.about.later ? 'everything is visible' : 'everything up to the end of the block');
+      : lane.about.unmeasured ? 'not recorded' : lane.about.shadow ? 'no shadow in this pass: all visible'
+        : lane.about.later ? 'everything is visible' : 'everything up to the end of the block');
   }
 
   /** Confidence over the steps, on bands of the states it means. */
@@ -383,6 +385,12 @@ export class Inspector {
     g.lineWidth = 1.5;
     segment(g, x(now), 2, x(now), bottom);
     if (!lane.fixed[position]) this.points(g, now, hideLater ? now : lane.last, x, y, theme, last);
+    if (step && lane.frames[now].confidence[position] == null) {
+      g.textAlign = 'left';
+      g.fillStyle = theme.ink2;
+      g.font = `11px ${theme.sans}`;
+      g.fillText('confidence not measured', left + 8, bottom - 9);
+    }
     g.font = `10px ${theme.sans}`;
     g.textAlign = 'center';
     const every = [1, 2, 4, 8, 16, 32, 64, 128].find((n) => (n / Math.max(1, last)) * (room - 16) >= 20) || 256;
@@ -398,7 +406,7 @@ export class Inspector {
     const frames = lane.frames;
     const radius = last > 20 ? 2.5 : 4;
     const value = (k) => frames[k].confidence[position];
-    const known = (k) => k > 0 && (frames[k].confidence[position] > 0 || frames[k].states[position] > 0 || (frames[k].marks[position] & 2) > 0);
+    const known = (k) => k > 0 && value(k) != null && (value(k) > 0 || frames[k].states[position] > 0 || (frames[k].marks[position] & 2) > 0);
     for (const [from, to, dash, colour, width] of [[1, now, [], theme.ink, 1.5], [Math.max(1, now), until, [3, 2], theme.ink3, 1]]) {
       g.setLineDash(dash);
       g.strokeStyle = colour;

@@ -21,7 +21,7 @@ export class Mask {
     const [start, end] = frame.block;
     const size = end - start;
     const changed = this.lane !== lane || this.frame !== frame || this.byState !== byState;
-    Object.assign(this, { lane, frame, before, byState, size, count: 2 * size });
+    Object.assign(this, { lane, frame, before, byState, size, halves: frame.plain ? [0] : [0, size], count: (frame.plain ? 1 : 2) * size });
     if (!changed) return;
     const all = Array.from({ length: size }, (_, k) => k);
     const state = (k) => before.states[start + k];
@@ -253,7 +253,7 @@ export class Mask {
       g.lineWidth = 2;
       for (const group of this.groups) {
         if (offset && group.length && offset < size) {
-          for (const half of [0, size]) {
+          for (const half of this.halves) {
             segment(g, this.x(half + offset) - 0.5, this.y(0), this.x(half + offset) - 0.5, this.y(count));
             segment(g, this.x(0), this.y(half + offset) - 0.5, this.x(count), this.y(half + offset) - 0.5);
           }
@@ -263,12 +263,14 @@ export class Mask {
     }
     g.strokeStyle = theme.ink;
     g.lineWidth = 1.2;
-    segment(g, this.x(size) - 0.5, this.y(0) - 4, this.x(size) - 0.5, this.y(count));
-    segment(g, this.x(0) - 4, this.y(size) - 0.5, this.x(count), this.y(size) - 0.5);
+    if (!frame.plain) {
+      segment(g, this.x(size) - 0.5, this.y(0) - 4, this.x(size) - 0.5, this.y(count));
+      segment(g, this.x(0) - 4, this.y(size) - 0.5, this.x(count), this.y(size) - 0.5);
+    }
     const place = this.place[selected - frame.block[0]];
     if (place != null) {
       g.lineWidth = 1.5;
-      for (const row of [place, size + place]) g.strokeRect(this.x(0) - 1, this.y(row) - 1, each * count + 1, Math.max(3, each + 1));
+      for (const half of this.halves) g.strokeRect(this.x(0) - 1, this.y(half + place) - 1, each * count + 1, Math.max(3, each + 1));
     }
     const cell = this.cell || this.standard(selected);
     if (cell && each >= 2) {
@@ -321,8 +323,8 @@ export class Mask {
     this.groups.forEach((group, code) => {
       if (!group.length) return;
       const letter = LETTER[code];
-      for (const half of [0, 1]) {
-        const from = half * size + offset;
+      for (const half of this.halves) {
+        const from = half + offset;
         const to = from + group.length;
         const [x1, x2] = [Math.max(LEFT, this.x(from)), Math.min(LEFT + side, this.x(to))];
         const [y1, y2] = [Math.max(UPPER, this.y(from)), Math.min(UPPER + side, this.y(to))];
@@ -337,7 +339,7 @@ export class Mask {
         }
         if (y2 - y1 > 2) {
           segment(g, LEFT - 5, y1 + 1, LEFT - 5, y2 - 2);
-          names.push({ y: (y1 + y2) / 2, letter, number: code + 1 + 3 * half });
+          names.push({ y: (y1 + y2) / 2, letter, number: code + 1 + (half ? 3 : 0) });
         }
       }
       offset += group.length;
@@ -387,7 +389,7 @@ export class Mask {
       if (j !== selected && before.states[j] === 1 && (best < 0 || before.confidence[j] > before.confidence[best])) best = j;
     }
     if (best < 0) best = selected > start ? selected - 1 : Math.min(start + 1, frame.block[1] - 1);
-    return [size + this.place[selected - start], this.place[best - start]];
+    return [this.halves.at(-1) + this.place[selected - start], this.place[best - start]];
   }
 
   at(x, y) {

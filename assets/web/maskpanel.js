@@ -114,7 +114,7 @@ export class MaskPanel {
   zoom(direction, cell) {
     const { mask } = this;
     const place = mask.place?.[this.viewer.state.position - mask.frame.block[0]];
-    if (mask.zoomBy(direction, cell || (place != null ? [mask.size + place, place] : null))) this.redraw();
+    if (mask.zoomBy(direction, cell || (place != null ? [mask.halves.at(-1) + place, place] : null))) this.redraw();
   }
 
   load() {
@@ -126,7 +126,8 @@ export class MaskPanel {
     this.width = this.area.clientWidth;
     this.box.classList.toggle('dv-noshadow', !about.shadow);
     this.zoomButtons.hidden = head.block < 20 || !about.shadow;
-    this.order.hidden = this.depth.hidden = !about.shadow;
+    this.order.hidden = !about.shadow;
+    this.depth.hidden = !about.shadow || this.viewer.lane.frames.at(-1).plain;
     this.layers.max = head.layers;
     this.six.hidden = !about.states.includes('C');
   }
@@ -166,7 +167,7 @@ export class MaskPanel {
     const frame = lane.at(state.step);
     if (!frame.mask) return whyNone(lane, frame);
     const seen = state.reach ? `what reaches it through ${state.reach} layers` : 'what it sees';
-    return `The attention mask of step ${frame.index}, positions ${frame.block[0]} to ${frame.block[1] - 1}, x before s: for every query, ${seen}. ${this.note.textContent}`;
+    return `The attention mask of step ${frame.index}, positions ${frame.block[0]} to ${frame.block[1] - 1}${frame.plain ? '' : ', x before s'}: for every query, ${seen}. ${this.note.textContent}`;
   }
 
   draw() {
@@ -183,7 +184,7 @@ export class MaskPanel {
     setText(this.sub, (frame.index ? `step ${frame.index}${block}` : 'start') + later);
     press(this.order, state.order);
     press(this.depth, state.reach ? 'reach' : 'direct');
-    this.drawLegend(lane, state.reach > 0);
+    this.drawLegend(lane, state.reach > 0, frame.plain);
     this.drawLayers(frame, state.reach);
   }
 
@@ -195,8 +196,8 @@ export class MaskPanel {
     this.layerText.classList.toggle('dv-warn', dirty > 0);
   }
 
-  drawLegend(lane, deep) {
-    const key = `${deep}${lane.about.states}`;
+  drawLegend(lane, deep, plain) {
+    const key = `${deep}${plain}${lane.about.states}`;
     if (this.legendFor === key) return;
     this.legendFor = key;
     const entry = (kind, name) => {
@@ -204,17 +205,20 @@ export class MaskPanel {
       return h('span', {}, h('i', { class: `dv-key dv-key-${kind}` }), rest.length ? [symbol(path), ` ${rest.join(' ')}`] : name);
     };
     put(this.legend, entry('U', 'x unmasked'), lane.about.states.includes('C') && entry('C', 'x candidate'), entry('M', 'x mask'),
-      entry('S', 's mask'), deep ? entry('R', 'reached') : entry('B', 'blocked'));
+      !plain && entry('S', 's mask'), deep ? entry('R', 'reached') : entry('B', 'blocked'));
   }
 }
 
 function whyNone(lane, frame) {
-  if (!lane.about.shadow) {
-    const all = lane.about.later ? 'the whole sequence' : 'everything up to the end of its block';
+  const { shadow, unmeasured, later } = lane.about;
+  if (unmeasured && !shadow) return 'No mask was recorded: what each position could see in these passes is not known.';
+  if (!shadow) {
+    const all = later ? 'the whole sequence' : 'everything up to the end of its block';
     const seen = lane.head.sees ? `its block of ${lane.head.sees} and what is before it` : all;
     return `${lane.about.title} uses no shadow block: in every pass each position sees ${seen}, so there is no mask to draw.`;
   }
   if (!frame.index) return 'No forward pass has run yet; the first one will have a mask.';
   if (frame.block[1] - frame.block[0] > LONGEST_BLOCK) return 'The mask of a block this long is too large to draw.';
+  if (unmeasured) return 'No mask was recorded of this pass.';
   return 'This pass had no shadow: it only commits what is left, with everything in view.';
 }

@@ -29,7 +29,7 @@ function packingOrder(frame, before) {
   const { states, confidence } = before;
   const order = Array.from({ length: size }, (_, k) => k)
     .sort((a, b) => states[start + a] - states[start + b] || confidence[start + b] - confidence[start + a] || a - b);
-  return [...order, ...order.map((k) => k + size)];
+  return frame.plain ? order : [...order, ...order.map((k) => k + size)];
 }
 
 /** Rows and columns of packed bits back in the order of positions. A row equal to the one above is copied. */
@@ -224,6 +224,7 @@ export class Lane {
       reach: step.reach || null,
       contaminated: step.contaminated || {},
       mask: null,
+      plain: !!step.plain, // of the block alone, without a shadow
       revokes: !!step.events.demoted,
     };
     this.mark(frame);
@@ -256,14 +257,14 @@ export class Lane {
 
   /** Bytes per row of a frame's mask. */
   static stride(frame) {
-    return (2 * (frame.block[1] - frame.block[0]) + 7) >> 3;
+    return ((frame.plain ? 1 : 2) * (frame.block[1] - frame.block[0]) + 7) >> 3;
   }
 
   /** Whether the query at a position, in path 'x' or 's', sees the token at another position. */
   static sees(frame, path, i, j) {
     const [start, end] = frame.block;
     if (!frame.mask || i < start || i >= end || j < start || j >= end) return true;
-    const row = i - start + (path === 's' ? end - start : 0);
+    const row = i - start + (path === 's' && !frame.plain ? end - start : 0);
     const column = j - start;
     return !!(frame.mask[row * Lane.stride(frame) + (column >> 3)] & (128 >> (column & 7)));
   }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import statistics
 from collections.abc import Callable
@@ -16,8 +17,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import dard
+from dard.frames import Frame, trace_of
 from dard.models.scripted import LOS_DIEGO, los_diego
-from dard.trace import Start, Step, Trace
+from dard.trace import Start, Step, Top, Trace
 from tests.tiny import random_model
 from visual.payload import header, life, pack, payload, short, step_payload
 from visual.web import script, style
@@ -535,6 +537,71 @@ def test_scrubbing_four_decoders(live: Callable[..., Page], capsys: pytest.Captu
     trace = long_session(128, 24).trace
     page = live({"first": [payload(trace, name) for name in "abcd"]}, "{}")
     report(capsys, "scrubbing four decoders at L = 128", page.evaluate(SCRUB))
+
+
+def long_recording(length: int, steps: int) -> Trace:
+    """A recording with the top 5 of all masks; in every step a few positions are decided and one is taken back."""
+    pick = random.Random(0)
+    tokens, frames = [7, 8, 9] + [0] * length, []
+    for step in range(steps + 1):
+        masked = [i for i, token in enumerate(tokens) if token == 0]
+        guesses = {i: [pick.randrange(1, 126_464) for _ in range(5)] for i in masked}
+        for i in pick.sample(masked, min(len(masked), -(-length // steps) + 1)) if step else ():
+            tokens[i] = guesses[i][0]
+        held = [i for i, token in enumerate(tokens) if i > 2 and token and i not in masked]
+        if held and step < steps:
+            tokens[pick.choice(held)] = 0
+        top = Top(
+            masked, 5, [each for five in guesses.values() for each in five], [6000, 2000, 900, 500, 100] * len(masked)
+        )
+        frames.append(Frame(list(tokens), dict.fromkeys(masked, 0.6), {"x": top} if step else {}))
+    return trace_of(frames, 0, lambda token: f"tok{token}", name="someone's sampler")
+
+
+def test_a_long_recording_opens_and_is_scrubbed(replay: Visiting, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = long_recording(512, 200)
+    assert trace.num_steps == 200 and sum(len(step.demoted) for step in trace.steps) > 100
+    page = replay(trace).page
+    opened = page.evaluate("performance.now()")  # since the page was asked for
+    with capsys.disabled():
+        print(f"\na recording of 512 positions and 200 steps: open after {opened:.0f} ms")
+    report(capsys, "scrubbing it", page.evaluate(SCRUB))
+    assert page.evaluate("viewer.lanes[0].frames.length") == 201
+
+
+def test_what_was_not_measured_is_said_and_not_drawn_as_zero(replay: Visiting) -> None:
+    frames = [[5, 0, 0, 0], [5, 6, 0, 0], [5, 6, 7, 0], [5, 0, 7, 8]]
+    confidence = [[None, 0.7, None, None], [None] * 4, [None] * 4]
+    words = {5: "five", 6: "six", 7: "seven", 8: "eight"}
+    page = replay(Trace.from_tokens(frames, 0, words, confidence), "#step=2").page
+    expect(token(page, 0)).to_have_attribute("aria-label", "position 0, six, unmasked, confidence 0.70")
+    expect(token(page, 1)).to_have_attribute("aria-label", "position 1, seven, unmasked, confidence not measured")
+    expect(token(page, 1)).to_have_class(re.compile("dv-unmeasured"))
+    expect(token(page, 0)).not_to_have_class(re.compile("dv-unmeasured"))
+    token(page, 1).click()
+    expect(page.locator(".dv-why")).to_have_text("seven was decided, as unmasked: its confidence was not measured.")
+    expect(page.locator(".dv-lifeline")).to_have_attribute("aria-label", re.compile("confidence not measured$"))
+    expect(page.get_by_role("region", name="inspector")).to_contain_text("top 5not measured")
+    expect(page.locator(".dv-maskmessage")).to_contain_text("No mask was recorded")
+    expect(page.get_by_role("region", name="inspector")).not_to_contain_text("everything is visible")
+    page.evaluate("viewer.setState({ step: 3, position: 0 })")
+    expect(token(page, 0)).to_have_attribute("aria-label", "position 0, masked, revoked, revoked 1 time")
+
+
+def test_a_mask_without_a_shadow_is_drawn_as_it_is(replay: Visiting) -> None:
+    mask = np.tril(np.ones((5, 5), dtype=bool))
+    frames = [Frame([7, 0, 0, 0, 0]), Frame([7, 8, 0, 0, 0], mask=mask), Frame([7, 8, 9, 9, 9], mask=mask)]
+    page = replay(trace_of(frames, 0, {7: "a", 8: "b", 9: "c"}), "#step=2&position=1").page
+    expect(page.locator(".dv-masknote")).to_have_text(
+        re.compile(r"x1 → x0 visible\. The mask at 1 \(M\) sees b \(U –\)\.")
+    )
+    mask_of = "(f) => [...Array(4).keys()].map((i) => [...Array(4).keys()].map((j) => Lane.sees(f, 'x', i, j)))"
+    seen = page.evaluate(
+        f"(() => {{ const {{ Lane }} = modules['unpack.js']; return ({mask_of})(viewer.lanes[0].frames[2]); }})()"
+    )
+    assert seen == mask[1:, 1:].tolist()
+    expect(page.get_by_role("button", name="reach", exact=True)).to_be_hidden()
+    expect(page.get_by_role("region", name="mask")).not_to_contain_text("s mask")
 
 
 def test_a_notebook_shows_the_viewer(visit: Visiting, tmp_path: Path) -> None:
