@@ -121,7 +121,9 @@ def make_settings(decoder: str | Decoder | type[Decoder], values: dict[str, Any]
 
 def defaults_for(kind: type[Settings], model: Any) -> dict[str, Any]:
     """What a model brings along for the settings of a decoder."""
-    return {k: v for k, v in getattr(model, "defaults", {}).items() if k in kind.allowed()}
+    size = getattr(model, "block_size", None)  # one that was trained on blocks decodes in those
+    own = {} if size is None else {"block_length": size}
+    return {k: v for k, v in {**getattr(model, "defaults", {}), **own}.items() if k in kind.allowed()}
 
 
 def declared_events(about: About) -> set[str]:

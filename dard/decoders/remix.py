@@ -203,7 +203,7 @@ def ahead(state: DecodeState) -> list[int]:
     later = [i for i in range(state.block_range.stop, len(state.tokens)) if state.states[i] == MASKED]
     if not later or len(masked) > accepted_at_most(masked):
         return []
-    return [i for i in later if i // state.block_length == later[0] // state.block_length]
+    return [i for i in later if state.block_of(i) == state.block_of(later[0])]
 
 
 def mixes(p: Tensor, beta: float, mask_id: int) -> tuple[Tensor, Tensor]:

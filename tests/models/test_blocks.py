@@ -80,7 +80,7 @@ def test_the_cache_is_exact(decoder: str, family: tuple[str, Any, Any]) -> None:
         with passes_of(model) as sizes:
             traces[cache] = dard.decode(model, [5, 6, 7, 8, 9, 10], decoder, gen_length=12, prefix_cache=cache)
         least[cache] = min(sizes)
-    assert least["off"] >= 18
+    assert least["off"] >= (18 if traces["off"].about.later else 8)  # one decoder's passes end with their block
     if decoder != "saber":  # which looks at all blocks again; the last one has two positions, shadows and readers
         assert least["block"] <= 8
     assert traces["off"].tokens == traces["block"].tokens
