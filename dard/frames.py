@@ -111,6 +111,11 @@ def trace_of(
     first = frames[0].tokens
     if check_mask_id(mask_id) not in first:
         raise InputError(f"the first state holds no mask (token {mask_id}); there is nothing to decide in it")
+    if type(num_layers) is not int or not 1 <= num_layers <= 255:
+        raise InputError(f"num_layers = {str(num_layers)[:20]!r} is not allowed; it must be from 1 to 255")
+    for key, value in (settings or {}).items():
+        if not isinstance(key, str) or not (value is None or isinstance(value, str | bool | int | float)):
+            raise InputError(f"settings holds {str(key)[:40]!r}, which is no text, number, flag or nothing by a name")
     moves = {i for frame in frames for i, (a, b) in enumerate(zip(first, frame.tokens, strict=True)) if a != b}
     begin = min([list(first).index(mask_id), *moves])
     length = len(first) - begin

@@ -94,6 +94,8 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "confidence of frame 1 is not a list",
     ),
     "no number": ({"frames": [[0], [1]], "confidence": [[2]]}, "confidence of frame 1 holds '2'"),
+    "no layers": ({"frames": [[0]], "num_layers": 0}, "num_layers = '0' is not allowed"),
+    "settings in settings": ({"frames": [[0]], "settings": {"a": [1]}}, "settings holds 'a'"),
     "words": ({"frames": [[0]], "words": 7}, "words = '7' is not allowed"),
 }
 
