@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -195,12 +196,17 @@ class Recording:
             self.tokenizer,
             name=self.name,
             rule="recorded" + (" · numbers are of the first half of a doubled batch" if self.guidance else ""),
-            model=str(getattr(self.config, "_name_or_path", "") or type(self.network).__name__),
+            model=self._model(),
             settings=self.settings,
             eos_id=self._end(),
             num_layers=self._layers(),
             shadow=any(one.shadow[1] for one in self._passes),
         )
+
+    def _model(self) -> str:
+        """The checkpoint's name; of a folder only its own name, for a trace may be handed on."""
+        name = str(getattr(self.config, "_name_or_path", "") or type(self.network).__name__)
+        return Path(name).name if len(Path(name).parts) > 2 else name
 
     def _end(self) -> int | None:
         found = getattr(self.tokenizer, "eos_token_id", None)

@@ -345,3 +345,6 @@ def test_mask_end_and_layers_come_from_tokenizer_and_config() -> None:
     trace = recording.trace
     assert (trace.mask_id, trace.eos_id, trace.num_layers, trace.prompt) == (0, 1, 2, "w5 w6")
     assert (trace.about.title, trace.settings, trace.model) == ("mine", {"steps": 1}, "LlamaForCausalLM")
+    for name, shown in {"/home/someone/mine": "mine", "org/mine": "org/mine", "a/b/mine": "mine"}.items():
+        recording.config = type("Config", (), {"_name_or_path": name})()
+        assert recording.trace.model == shown  # no folders of a machine in what may be handed on
