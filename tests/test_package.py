@@ -191,6 +191,7 @@ def test_view_refuses_with_one_sentence_and_writes_nothing(
         "import dard, dard.trace, dard.words; dard.Trace.load(sys.argv[1])",
         "from dard.__main__ import main; main(['view', sys.argv[1], '--no-open', '--out', 't.html'])",
         "from dard.__main__ import build_parser; build_parser().format_help()",
+        "from dard.readers import read; read(b'[[5, 0], [5, 6]]', mask_id=0)[0].to_bytes()",
     ],
 )
 def test_no_torch_until_a_model_is_loaded(code: str, tmp_path: Path) -> None:
