@@ -25,19 +25,34 @@ def sees(step: Step, path: str, query: int, key: int) -> bool:
     return bool(step.mask[query + (len(step.mask) // 2 if path == "s" else 0)][key])
 
 
+def dependence(step: Step, one: int, other: int) -> tuple[float, float]:
+    """How much the later of two in a rule's order depends on the earlier one, and the limit; both were free to go."""
+    assert step.graph is not None and step.graph.cells is not None and not {one, other} & step.graph.blocked.keys()
+    first, second = sorted(step.graph.positions.index(i) for i in (one, other))
+    return round(step.graph.cells[second, first] / 255, 2), round(step.graph.limit, 2)
+
+
 CHECKS: dict[str, Check] = {
     # at a step and a position
     "token": lambda wanted, trace, step, position: trace.word(step.tokens[position]) == wanted,
     "state": lambda wanted, trace, step, position: step.states[position] == wanted,
-    "event": lambda wanted, trace, step, position: position in getattr(step, wanted),
+    "event": lambda wanted, trace, step, position: position in step.happened(wanted),
     "confidence": lambda wanted, trace, step, position: round(step.confidence[position], 2) == wanted,
     "between": lambda wanted, trace, step, position: wanted[0] < step.confidence[position] <= wanted[1],
     "weight": lambda wanted, trace, step, position: round(step.weights[position], 2) == wanted,
     "best": lambda wanted, trace, step, position: all(
         trace.word(step.top[path].at(position)[0][0]) == word for path, word in wanted.items()
     ),
+    "made_of": lambda wanted, trace, step, position: (
+        wanted in [trace.word(word) for word, share in step.soft.at(position) if share > 0.1]
+    ),
     # at a step
-    "only": lambda wanted, trace, step, position: all(getattr(step, event) == at for event, at in wanted.items()),
+    "unmixed": lambda wanted, trace, step, position: (step.soft is None) is wanted,
+    "blocked": lambda wanted, trace, step, position: (
+        list(step.graph.blocked[wanted[0]])[: len(wanted) - 1] == wanted[1:]
+    ),
+    "free": lambda wanted, trace, step, position: dependence(step, *wanted[:2]) == tuple(wanted[2:]),
+    "only": lambda wanted, trace, step, position: all(step.happened(event) == at for event, at in wanted.items()),
     "words": lambda wanted, trace, step, position: all(
         trace.word(step.tokens[int(at)]) == word for at, word in wanted.items()
     ),
@@ -56,7 +71,7 @@ CHECKS: dict[str, Check] = {
     "alike": lambda wanted, trace, step, position: len({trace.text.split()[cell] for cell in wanted}) == 1,
     "ended_by": lambda wanted, trace, step, position: (trace.ended_by or "").startswith(wanted),
     "passes": lambda wanted, trace, step, position: trace.num_steps == wanted,
-    "never": lambda wanted, trace, step, position: not any(getattr(one, wanted) for one in trace.steps),
+    "never": lambda wanted, trace, step, position: not any(one.happened(wanted) for one in trace.steps),
 }
 
 

@@ -26,7 +26,7 @@ from dard.trace import Trace
 from visual.payload import pack, payload, sentence
 from visual.web import script, style
 
-MOST_LANES = 4
+MOST_LANES = 5
 NOTEBOOK_HEIGHT = 760
 # Of an animation: frames, bytes and pixels of one of them, and pixels of all, which is also what they take in memory.
 MOST_FRAMES, MOST_FRAME_BYTES, MOST_FRAME_PIXELS, MOST_PIXELS = 300, 4 << 20, 8_000_000, 150_000_000
@@ -44,7 +44,7 @@ def replay_html(
     title: str | None = None,
     state: Mapping[str, Any] | None = None,
 ) -> str:
-    """One page that replays a trace, or up to four side by side. A mapping names them.
+    """One page that replays a trace, or up to five side by side. A mapping names them.
 
     `state` is what the page opens on, as `viewer.js` has it: {"step": 3, "position": 4}, for example.
     """

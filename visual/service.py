@@ -44,7 +44,7 @@ ANIMATION_AT_MOST = 64 << 20  # characters of all its frames
 BRANCHES_AT_MOST = 20
 PROMPT_AT_MOST = 4000  # characters
 REGION_AT_MOST = 256  # positions decoded from the page; the library has no such limit
-COMPARED_AT_MOST = 4
+COMPARED_AT_MOST = 5
 WORDS_AT_MOST = 5000  # of a model's list; longer ones are no use to a reader
 WORD_AT_MOST = 100  # characters
 STEPS_AT_ONCE = 64  # of those that are asked for again
@@ -630,9 +630,11 @@ def lanes_of(case: dict[str, Any]) -> list[dict[str, Any]]:
     or with the same region."""
     told = [case, *(claim["versus"] for claim in case["shows"] if "versus" in claim)]
     region = pick(case["settings"], "gen_length", "block_length")
+    own = COMPARED if case["decoder"] in COMPARED else ()
+    names = list(dict.fromkeys([*own, *(one["decoder"] for one in told), *COMPARED]))
     found = {
         name: next((pick(one, "decoder", "settings") for one in told if one["decoder"] == name), None)
-        for name in COMPARED
+        for name in names[:COMPARED_AT_MOST]
     }
     return [lane or {"decoder": name, "settings": region} for name, lane in found.items()]
 

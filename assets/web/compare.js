@@ -1,4 +1,4 @@
-// The Compare tab: up to four decoders on one prompt, in lock-step, on one scrubber, with a table of what they needed.
+// The Compare tab: up to five decoders on one prompt, in lock-step, on one scrubber, with a table of what they needed.
 //
 // `mountCompare(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/service.py's page_config().
 

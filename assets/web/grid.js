@@ -76,7 +76,7 @@ export class Grid {
     const { size } = this.chips.at(-1); // a cell keeps its own
     if (!SIZES[size]) return;
     const { font, pad, fixedPad, leastFixed } = SIZES[size];
-    const least = this.lane.about.graph && size === 'mid' ? 48 : SIZES[size].least; // more of them in a row, for the arcs
+    const least = this.lane.about.graph && size === 'mid' ? 46 : SIZES[size].least; // more of them in a row, for the arcs
     const widest = WIDEST[size];
     measure.font = `${font}px ${this.mono}`;
     const needs = (id) => {

@@ -56,7 +56,8 @@ class Dapd(Decoder):
         graph=Relation(
             "Dependencies",
             "Largest degree × confidence first. A row looks only at the columns accepted before it and waits if one of "
-            "them is above τ.",
+            "them is above τ. D is attention divided by the row's largest, as in the published code; digests of the "
+            "paper compare attention itself.",
             "D", "τ", "degree",
         ),
     )  # fmt: skip

@@ -108,7 +108,7 @@ class Remix(Decoder):
             "rejected": Event("mix rejected", "the prediction moved too far since the pass before: the next pass sees "
                               "a plain mask here", "⊘", "js"),
             "still_rejected": Event("still rejected", "a rejected mix leaves nothing to compare with, which counts as "
-                                    "moving too far again", "⊘"),
+                                    "moving too far again; the paper does not say so", "⊘"),
         },
     )  # fmt: skip
     grid = sweep("threshold", 0.5, 0.6, 0.7, 0.8, 0.9)

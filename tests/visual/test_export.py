@@ -158,8 +158,8 @@ def test_several_traces_stand_side_by_side() -> None:
     assert [body["name"] for body in data_of(replay_html(traces))] == ["DARD", "WINO", "Saber", "Standard"]
     assert [body["name"] for body in data_of(replay_html({"a": los(), "b": los()}))] == ["a", "b"]
     assert len(data_of(replay_html([los(), los()]))) == 2
-    for wrong in ([], [los()] * 5):
-        with pytest.raises(dard.InputError, match="1 to 4 traces"):
+    for wrong in ([], [los()] * 6):
+        with pytest.raises(dard.InputError, match="1 to 5 traces"):
             replay_html(wrong)
 
 
