@@ -1,7 +1,7 @@
 // The panel of dependencies: how strongly the positions that a rule went through depend on one another, in its order, and
 // who kept whom waiting. It stands in the place of the mask. The cells of a step are asked for when the step is in view.
 
-import { choice, h, pointOn, press, put, setText, sized, twoShort } from './dom.js';
+import { choice, h, pixel, pointOn, press, put, setText, sized, twoShort } from './dom.js';
 import { rich } from './symbols.js';
 import { LETTER, Lane } from './unpack.js';
 
@@ -33,7 +33,7 @@ export class Dependencies {
     this.limit = h('b', {});
     this.pin = h('i', {});
     this.count = h('span', {});
-    this.message = h('p', { class: 'dv-maskmessage', hidden: true });
+    this.message = h('p', { class: 'dv-graphmessage', hidden: true });
     this.area = h('div', { class: 'dv-maskbox' }, this.canvas, this.message);
     this.help = h('p', { class: 'dv-graphhelp' });
     this.note = h('div', { class: 'dv-note dv-masknote dv-graphnote', 'aria-live': 'polite' });
@@ -106,17 +106,19 @@ export class Dependencies {
     const { positions, blocked } = frame.graph;
     g.textBaseline = 'middle';
     this.bars(g, positions, blocked);
+    const small = this.each < ROW - 2 && !g.vector;
+    if (small) this.copy(g);
     shown.forEach((rank, n) => {
       const i = positions[rank];
       const y = HEAD + n * this.each;
       const middle = y + this.each / 2;
       if (i === state.position) {
         g.fillStyle = theme.sunk;
-        g.fillRect(0, y, width, Math.max(2, this.each));
+        g.fillRect(0, y, this.left - 2, Math.max(2, this.each));
       }
       if (named) this.label(g, lane, rank, i, middle, theme);
       else if (this.each >= ROW - 2) this.number(g, i, middle, theme);
-      for (let column = 0; column < shown.length; column++) this.drawCell(g, rank, shown[column], this.left + column * this.each, y);
+      for (let column = 0; column < shown.length && !small; column++) this.drawCell(g, rank, shown[column], this.left + column * this.each, y);
     });
     const row = shown.findIndex((rank) => positions[rank] === state.position);
     if (row >= 0) {
@@ -249,6 +251,29 @@ export class Dependencies {
     g.globalAlpha = kind === 'blocks' ? 0.45 + 0.55 * share : kind === 'looked' ? 0.35 : 0.2 + 0.8 * share;
     g.fillRect(x, y, size, size);
     g.globalAlpha = 1;
+  }
+
+  /** Cells of a few pixels, as a picture that is made once for a step. */
+  copy(g) {
+    const { frame, shown, each, viewer } = this;
+    const { theme, state } = viewer;
+    const size = shown.length;
+    if (!frame.cells?.length) return;
+    if (frame.picture?.theme !== theme || frame.picture.order !== state.graph) {
+      const canvas = Object.assign(document.createElement('canvas'), { width: size, height: size });
+      const image = new ImageData(size, size);
+      const pixels = new Uint32Array(image.data.buffer);
+      const shades = (colour, low) => Array.from({ length: 256 }, (_, v) => pixel(colour, low + ((1 - low) * v) / 255, theme.panel));
+      const paint = { blocks: shades(theme.ink, 0.45), looked: Array(256).fill(pixel(theme.ink3, 0.35, theme.panel)), B: shades(theme.line2, 0.2) };
+      shown.forEach((row, y) => shown.forEach((column, x) => {
+        const kind = this.kind(row, column);
+        pixels[y * size + x] = kind ? paint[kind][this.value(row, column)] : pixel(theme.line2);
+      }));
+      canvas.getContext('2d').putImageData(image, 0, 0);
+      frame.picture = { theme, order: state.graph, canvas };
+    }
+    g.imageSmoothingEnabled = false;
+    g.drawImage(frame.picture.canvas, this.left, HEAD, size * each, size * each);
   }
 
   svg(canvas) {

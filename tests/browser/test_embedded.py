@@ -186,6 +186,22 @@ def test_a_sudoku_is_a_grid_on_watch_and_in_learn(server: str, visit: Visiting) 
     expect(lesson.locator(".dv-stand:visible").last).to_have_text(re.compile("^no clash, all . givens kept$"))
 
 
+def test_every_decoder_can_be_watched_and_compared(server: str, visit: Visiting) -> None:
+    page = visit(server, ready=READY).page
+    page.get_by_role("button", name="DAPD waits", exact=True).click()
+    panel = page.get_by_role("region", name="dependencies")
+    expect(panel.locator(".dv-graphnote")).to_contain_text("'3' at position 11".replace("'", ""))
+    page.get_by_role("button", name="Editing goes round", exact=True).click()
+    press_run = page.get_by_role("button", name="Run to end", exact=True).locator("visible=true")
+    press_run.click()
+    expect(page.locator(".dv-counter:visible")).to_contain_text("18")
+    lesson = visit(f"{server}?lesson=11", ready=READY).page
+    expect(lesson.locator(".dv-lane:visible .dv-who b")).to_have_text(["DARD", "WINO", "Saber", "DAPD", "ReMix"])
+    lesson.get_by_role("button", name="Run to end", exact=True).locator("visible=true").click()
+    expect(lesson.locator(".dv-who:visible").nth(3)).to_contain_text("done in 2 passes · ✓ right")
+    expect(lesson.locator(".dv-who:visible").nth(2)).to_contain_text("done in 1 pass · ✗ wrong")
+
+
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_pressed_case_is_in_view(server: str, visit: Visiting, width: int) -> None:
     page = visit(server, ready=READY, viewport={"width": width, "height": 800}).page

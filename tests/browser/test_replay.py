@@ -21,7 +21,7 @@ from dard.frames import Frame, trace_of
 from dard.models.scripted import LOS_DIEGO, los_diego
 from dard.trace import Start, Step, Top, Trace
 from tests.tiny import random_model
-from visual.payload import header, life, pack, payload, short, step_payload
+from visual.payload import graph, header, life, pack, payload, short, step_payload
 from visual.web import script, style
 
 Visiting = Callable[..., Any]
@@ -602,6 +602,103 @@ def test_a_mask_without_a_shadow_is_drawn_as_it_is(replay: Visiting) -> None:
     assert seen == mask[1:, 1:].tolist()
     expect(page.get_by_role("button", name="reach", exact=True)).to_be_hidden()
     expect(page.get_by_role("region", name="mask")).not_to_contain_text("s mask")
+
+
+# What the rivals look at.
+
+
+@cache
+def dapd(length: int, steps: int) -> Trace:
+    session = dard.Session(random_model(3, layers=2, sharpness=1.2), "w5 w6 w7", "dapd", gen_length=length)
+    for _ in range(steps):
+        session.step()
+    return session.trace
+
+
+def test_a_replay_tells_who_kept_whom_waiting_and_asks_nobody(replay: Visiting) -> None:
+    trace = dapd(12, 3)
+    step = trace.steps[1]
+    assert step.graph is not None
+    waiting, (by, _) = next(iter(step.graph.blocked.items()))
+    visit = replay(trace, f"#step=2&position={waiting}")
+    page = visit.page
+    panel = page.get_by_role("region", name="dependencies")
+    expect(panel).to_be_visible()
+    expect(page.get_by_role("region", name="mask")).to_be_hidden()
+    free = len(step.graph.positions) - len(step.graph.blocked)
+    expect(panel.locator(".dv-gauge")).to_contain_text(f"{free} of {len(step.graph.positions)} free to go")
+    expect(panel.locator(".dv-graphnote")).to_contain_text("Why not now?")
+    expect(panel.locator(".dv-graphnote")).to_contain_text(f"at position {by}, accepted before it")
+    expect(page.locator(".dv-why")).to_contain_text(f"Position {waiting} had to wait")
+    expect(page.locator(".dv-morerow").first).to_contain_text(str(by))
+    expect(page.locator(".dv-arc.dv-on")).to_have_count(1)
+    waits = [i for i in step.graph.blocked if step.states[i] == "M"]
+    expect(page.locator(".dv-arc")).to_have_count(len(waits))
+    expect(token(page, waiting)).to_have_attribute("aria-label", re.compile("kept waiting"))
+    assert page.evaluate("viewer.lane.at(2).cells.length") == len(step.graph.positions) ** 2
+    panel.locator("canvas").click(position={"x": 30, "y": 46 + 3})  # the first row in the order
+    assert page.evaluate("viewer.getState().position") == step.graph.positions[0]
+    expect(panel.locator(".dv-graphnote")).to_contain_text("is free to go")
+    page.get_by_role("button", name="by position").click()
+    panel.locator("canvas").click(position={"x": 30, "y": 46 + 3})
+    assert page.evaluate("viewer.getState().position") == min(step.graph.positions)
+    assert len(visit.requests) == 1
+
+
+def test_scrubbing_a_graph_is_quick_and_fetches_it_once_per_step(
+    live: Callable[..., Page], capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = dapd(128, 24)
+    data = {"first": payload(trace), "life": life(trace, 0), "graphs": {i: graph(trace, i) for i in range(1, 25)}}
+    host = """{ ask: async (name, { step }) => {
+        if (name === 'life') return data.life;
+        asked.push(step); return data.graphs[step]; } }"""
+    page = live(data, host)
+    times = page.evaluate(SCRUB)
+    assert sorted(page.evaluate("asked")) == list(range(1, 25))
+    assert all(
+        page.evaluate("viewer.lane.frames.slice(1).map((f) => f.cells.length === f.graph.positions.length ** 2)")
+    )
+    report(capsys, "scrubbing dependencies at L = 128", times)
+
+
+def test_a_mask_shows_what_it_is_made_of(replay: Visiting) -> None:
+    trace = dard.decode(random_model(2), "w5 w6", "remix", gen_length=10, threshold=0.95)
+    at = next(step for step in trace.steps if step.happened("rejected") and step.index > 2)
+    gone = at.happened("rejected")[0]
+    page = replay(trace, f"#step={at.index - 1}&position={gone}").page
+    made = trace.steps[at.index - 2].soft
+    assert made is not None
+    words = [(trace.word(word), share) for word, share in made.at(gone) if share]
+    expect(token(page, gone).locator(".dv-t")).to_contain_text(words[0][0])
+    widths = token(page, gone).locator(".dv-mix i").evaluate_all("all => all.map((i) => parseFloat(i.style.width))")
+    assert widths == pytest.approx([100 * share for _, share in words], abs=0.01)
+    expect(token(page, gone)).to_have_attribute("aria-label", re.compile(f"made of {words[0][0]} and mask"))
+    page.keyboard.press("ArrowRight")
+    distance = at.column("js")[gone] or 0
+    expect(token(page, gone).locator(".dv-tag")).to_have_text(f"⊘ JS {distance:.2f}".replace(" 0.", " ."))
+    expect(token(page, gone).locator(".dv-mix i")).to_have_count(0)
+    expect(token(page, gone).locator(".dv-t")).to_have_css("text-decoration-line", "line-through")
+    expect(page.locator(".dv-scarred")).to_have_count(0)  # rejected is not revoked
+    expect(page.locator(".dv-morerow").first).to_contain_text(words[0][0])
+    expect(page.locator(".dv-ievents")).to_contain_text("mix rejected")
+
+
+def test_a_replaced_word_stays_on_the_shoulder_for_one_step(replay: Visiting) -> None:
+    trace = dard.decode(random_model(1, sharpness=1.3), "w5 w6", "edit", gen_length=8, edit_threshold=0.3)
+    step = next(step for step in trace.steps if step.replaced)
+    i = step.replaced[0]
+    after = next(later for later in trace.steps[step.index :] if i not in later.replaced)
+    page = replay(trace, f"#step={step.index}&position={i}").page
+    old, new = trace.word(step.tokens_before[i]), trace.word(step.tokens[i])
+    expect(token(page, i).locator(".dv-was")).to_have_text(f"{old} →")
+    expect(token(page, i)).to_have_attribute("aria-label", re.compile(f"{new}, .*replaced {old}"))
+    expect(page.locator(".dv-morerow")).to_have_text([re.compile(new), re.compile(old)])
+    page.evaluate(f"viewer.setStep({after.index})")
+    count = sum(i in one.replaced for one in trace.steps[: after.index])
+    expect(token(page, i).locator(".dv-swap")).to_have_text(f"⇄{count}")
+    page.evaluate("viewer.setStep(0)")
+    expect(token(page, i).locator(".dv-swap")).to_be_hidden()
 
 
 def test_a_notebook_shows_the_viewer(visit: Visiting, tmp_path: Path) -> None:
