@@ -138,7 +138,7 @@ export class Dependencies {
     g.font = `10.5px ${theme.sans}`;
     g.fillStyle = theme.ink2;
     g.textAlign = 'right';
-    g.fillText(column, this.left - 6, 18);
+    if (this.left > 60) g.fillText(column, this.left - 6, 18);
     shown.forEach((rank, n) => {
       const i = positions[rank];
       const x = this.left + n * each;

@@ -67,6 +67,7 @@ export class Inspector {
     put(this.values, this.numbers.map(({ column, value }) => h('span', { title: `${column.name}: ${column.help}` }, symbol(column.symbol || column.name), ' ', value)));
     this.values.hidden = !this.numbers.length;
     this.more.hidden = !(about.graph || about.events.replaced.value || about.soft);
+    this.more.classList.toggle('dv-two', !about.graph && !about.soft);
     this.moreKey = null;
   }
 
@@ -280,7 +281,7 @@ export class Inspector {
   /** Which tokens the two queries of this position saw; filled: the token, dashed: only its mask. */
   strips(before, theme) {
     const { lane, frame, position, width } = this;
-    const g = sized(this.context, width, 44);
+    const g = sized(this.context, width, lane.about.shadow ? 44 : 22);
     const cell = (width - LABEL) / lane.length;
     const inner = cell > 5 ? cell - 2 : cell;
     const run = frame.index > 0;

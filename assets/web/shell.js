@@ -76,6 +76,7 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
 
   /** Marks the gallery case that is on screen, or none. */
   function showCase(item) {
+    aboutPanel.button.hidden = !item; // beside the row: before that is measured
     for (const chip of chips) {
       const shown = chip.textContent === item?.name;
       chip.setAttribute('aria-pressed', String(shown));
@@ -86,7 +87,6 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
     client.viewer?.setTitle(item?.name);
     setText(look, item?.look || '');
     look.hidden = !item?.look;
-    aboutPanel.button.hidden = !item;
     aboutPanel.close();
     if (item) put(about, h('h3', {}, item.name), h('p', {}, item.look), h('p', {}, item.why));
   }
