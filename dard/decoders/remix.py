@@ -18,6 +18,7 @@ from dard.about import About, Column, Event
 from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
 from dard.decoders.predict import SLICE_VALUES, top_values
 from dard.decoders.standard import GUESS
+from dard.decoders.wino import accept_at_most
 from dard.models.base import Answer, Model, Question, Soft
 from dard.settings import Settings, setting
 from dard.state import MASKED, UNMASKED, DecodeState
@@ -26,7 +27,6 @@ from dard.words import Words, against, number
 
 WORDS = 50  # a mix is made of at most
 ALPHA_LEAST, ALPHA_MOST = 0.2, 0.9  # of the probability, as much as twice the largest
-ACCEPT_SHARE, ACCEPT_LEAST, ACCEPT_MOST = 0.7, 5, 20  # how many tokens a pass may commit, of those still masked
 EPSILON = torch.finfo(torch.float32).eps  # what a probability counts at least when predictions are compared
 SHARP = 0.25  # the share of values above ε up to which a list of them is smaller than all of them
 STICKY = 0.34  # a rejected position is about ln 2 / 2 away from whatever it predicts next
@@ -138,7 +138,7 @@ class Remix(Decoder):
         tokens = prediction.tokens_at(masked)
         rank = decision.rank(model, settings, decision.confidence, tokens)
         above = {i: c for i, c in rank.items() if c > settings.threshold}
-        chosen = most_confident(above, accepted_at_most(masked)) or most_confident(rank, 1)
+        chosen = most_confident(above, accept_at_most(len(masked))) or most_confident(rank, 1)
         decision.commit(chosen, tokens)
         if not above:
             decision.events["forced"] = chosen
@@ -193,15 +193,11 @@ class Remix(Decoder):
         return f"{said}. JS to the pass before is {moved}: it goes on {mixed}, {share:.0%} words."
 
 
-def accepted_at_most(masked: list[int]) -> int:
-    return min(max(int(ACCEPT_SHARE * len(masked)), ACCEPT_LEAST), ACCEPT_MOST)
-
-
 def ahead(state: DecodeState) -> list[int]:
     """The masks of the next open block, if this pass can be the last one of its own: they are compared with it."""
     masked = state.free(MASKED)
     later = [i for i in range(state.block_range.stop, len(state.tokens)) if state.states[i] == MASKED]
-    if not later or len(masked) > accepted_at_most(masked):
+    if not later or len(masked) > accept_at_most(len(masked)):
         return []
     return [i for i in later if state.block_of(i) == state.block_of(later[0])]
 

@@ -74,7 +74,7 @@ class Wino(Decoder):
         # Accept.
         prediction = predict_published(model, settings, state, logits_x)
         draft = prediction.confidence_at(masked)
-        most = min(max(int(ACCEPT_SHARE * len(masked)), ACCEPT_LEAST), ACCEPT_MOST)
+        most = accept_at_most(len(masked))
         tokens = prediction.tokens_at(masked)
         rank = decision.rank(model, settings, draft, tokens)
         above = {i: c for i, c in rank.items() if c > settings.threshold}
@@ -131,3 +131,12 @@ class Wino(Decoder):
             )
             return f"{token} stays unmasked although {judged}: {why}."
         return f"{token} stays unmasked: {seen}, {judged}."
+
+
+def accept_at_most(masked: int) -> int:
+    """How many tokens a step may accept of so many masks.
+
+    >>> [accept_at_most(masked) for masked in (3, 20, 40)]
+    [5, 14, 20]
+    """
+    return min(max(int(ACCEPT_SHARE * masked), ACCEPT_LEAST), ACCEPT_MOST)
