@@ -22,7 +22,7 @@ from dard.words import Words, summary
 from tests.helpers import ALL_DECODERS
 from tests.tiny import long_trace, random_model, written
 from visual import payload as module
-from visual.payload import analysis, header, life, pack, payload, sentence, short, shown, step_payload
+from visual.payload import analysis, graph, header, life, pack, payload, sentence, short, shown, step_payload
 from visual.service import GALLERY
 
 
@@ -155,6 +155,37 @@ def test_reach_is_what_the_engine_says(decoder: str, block: int | None) -> None:
         if depth is not None:
             assert (depth == found.depth).all()
             assert depth.any() and not depth[step.mask].any()
+
+
+def test_a_graph_travels_by_the_step_and_comes_along_in_a_replay() -> None:
+    trace = decoded(13, 400, "dapd")
+    body, whole = received(payload(trace)), received(payload(trace, lives=True))
+    assert "graphs" not in body
+    for step, sent in zip(trace.steps, body["steps"], strict=True):
+        assert step.graph is not None and step.graph.cells is not None
+        assert (sent["graph"]["positions"], sent["graph"]["limit"]) == (step.graph.positions, step.graph.limit)
+        assert {int(i): tuple(by) for i, by in sent["graph"]["blocked"].items()} == step.graph.blocked
+        cells = graph(trace, step.index)["cells"]
+        assert zlib.decompress(base64.b64decode(cells)) == step.graph.cells.tobytes()
+        assert whole["graphs"][str(step.index)] == cells
+        for i, (by, _) in step.graph.blocked.items():  # who kept it waiting was looked at, and most of all
+            assert sent["life"]["at"][str(i)]["g"][0] == by
+    assert graph(trace, 0)["cells"] == graph(trace, 999)["cells"] == ""
+
+
+def test_a_mix_travels_as_words_and_shares() -> None:
+    trace = decoded(13, 400, "remix")
+    body, made = received(payload(trace)), 0
+    for step, sent in zip(trace.steps, body["steps"], strict=True):
+        assert ("soft" in sent) == (step.soft is not None)
+        for i, words in sent.get("soft", {}).items():
+            assert step.soft is not None
+            assert list(zip(words[::2], words[1::2], strict=True)) == [
+                (word, round(10_000 * share)) for word, share in step.soft.at(int(i)) if share
+            ]
+            assert {str(word) for word in words[::2]} <= body["words"].keys()
+            made += bool(words)
+    assert made
 
 
 def test_a_life_tells_every_step_of_a_token() -> None:

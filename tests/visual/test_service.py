@@ -44,6 +44,17 @@ def test_a_run_starts_without_a_step_and_ends_where_decode_ends(studio: Studio) 
     assert all_steps(studio, view) == []
 
 
+def test_a_graph_is_asked_for_by_its_step(studio: Studio) -> None:
+    studio._loaded["los-diego"] = dard.load_model("embedded")
+    view = studio.start({"prompt": LOS_DIEGO, "decoder": "dapd"})
+    all_steps(studio, view)
+    assert studio.graph({"run": view["run"], "step": 1})["cells"]
+    assert not studio.graph({"run": view["run"], "step": 77})["cells"]
+    for step in (0, -1, "1", True, None, 10**9):
+        with pytest.raises(dard.InputError, match="step must be a whole number from 1"):
+            studio.graph({"run": view["run"], "step": step})
+
+
 def test_one_step_is_exactly_one(studio: Studio) -> None:
     view = studio.start(ASKED)
     reply, made = studio.advance({"run": view["run"], "steps": 1})
