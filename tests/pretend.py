@@ -63,6 +63,9 @@ class OnDevice(Tensor):
     def numpy(self, **_: Any) -> Any:
         raise TypeError(f"can't convert {self.device} device type tensor to numpy")
 
+    def untyped_storage(self) -> Any:
+        return self.held.untyped_storage()
+
     def tolist(self) -> Any:
         return self.cpu().tolist()
 
@@ -93,7 +96,8 @@ class Pretending(TorchDispatchMode):
             if func in INDEXED:  # CPU indices are allowed, CPU data or values are not
                 data = [args[0], *(value for value in args[2:3] if isinstance(value, Tensor) and value.dim())]
                 strangers = [each for each in data if not isinstance(each, OnDevice)]
-                self.transfers += any(not isinstance(i, OnDevice) for i in args[1] if isinstance(i, Tensor))
+                sent = [i for i in args[1] if isinstance(i, Tensor) and not isinstance(i, OnDevice)]
+                self.transfers += any(i.numel() > 0 for i in sent)
                 self.waits += any(i.dtype == torch.bool for i in args[1] if isinstance(i, Tensor))
             if strangers or len(devices) > 1:
                 where = sorted({str(each.device) for each in tensors})
@@ -125,13 +129,22 @@ class Pretending(TorchDispatchMode):
         return tree_map_only(Tensor, lambda each: OnDevice(each, place), out)
 
 
+def as_index(index: Any) -> Any:
+    """An index in which lists are tensors of the computer, as they are before they are sent."""
+    if isinstance(index, tuple):
+        return tuple(as_index(part) for part in index)
+    return torch.tensor(index, dtype=None if index else torch.long) if isinstance(index, list) else index
+
+
 class FromLists(TorchFunctionMode):
-    """`torch.tensor` makes its data on the computer and sends it to a device without asking any mode; here it asks."""
+    """What is made of lists is made on the computer and sent to a device without asking any mode; here it asks."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
         if func in (torch.tensor, torch.as_tensor) and torch.device(kwargs.get("device") or "cpu").type == "pretend":
             return func(*args, **kwargs | {"device": "cpu"}).to(kwargs["device"])
+        if func in (Tensor.__getitem__, Tensor.__setitem__) and isinstance(args[0], OnDevice):
+            args = (args[0], as_index(args[1]), *args[2:])
         return func(*args, **kwargs)
 
 

@@ -18,8 +18,7 @@ import torch
 import dard
 from dard import driver
 from dard.decoders import DECODERS
-from dard.experiments import make_plan
-from dard.experiments.runner import run
+from dard.experiments import make_plan, run
 from dard.models import Question, with_image
 from dard.models.base import answer, answer_all
 from dard.models.masked_lm import MaskedLanguageModel, whole_head
@@ -136,6 +135,18 @@ def test_a_decoder_runs_there_as_here(decoder: str, settings: dict[str, Any]) ->
     assert here.num_steps > 1
 
 
+@pytest.mark.parametrize("decoder", [name for name in DECODERS if DECODERS[name].needs])
+def test_it_makes_no_difference_how_sure_a_model_is(decoder: str) -> None:
+    """What a decoder keeps of sharp predictions, it may keep in another form."""
+    model = random_model(0, 2, 40, 6.0)
+    values = {"gen_length": 12} | OWN.get(decoder, {})
+    here = dard.decode(model, PROMPT, decoder, **values)
+    with pretending() as gpu:
+        there = dard.decode(moved(model), PROMPT, decoder, **values)
+    same(here, there)
+    check_cost(gpu, f"{decoder}, sharp", there.num_steps)
+
+
 def check_cost(gpu: Pretending, what: str, steps: int) -> None:
     print(f"\n{what}: {gpu.transfers / steps:.1f} transfers, {gpu.waits / steps:.1f} waits a step", end="")
     assert gpu.transfers + gpu.waits <= AT_MOST * steps
@@ -219,6 +230,29 @@ def test_an_experiment_there() -> None:
     with pretending():
         assert rows(moved(model)) == here
     assert here
+
+
+@pytest.mark.parametrize("top", [True, False])
+def test_recording_there(top: bool) -> None:
+    """A loop as people write it, on the network itself."""
+    model = speaking(1)
+
+    def recorded(model: Any) -> dard.Trace:
+        ids = torch.tensor([[*PROMPT, *[model.mask_id] * 5]], device=model.device)
+        with dard.record(model.network, mask_id=model.mask_id, top=top) as recording, torch.no_grad():
+            for place in range(3, 8):
+                guess = model.network(input_ids=ids, attention_mask=None).logits.argmax(-1)
+                ids[0, place] = guess[0, place]
+        return recording.trace
+
+    here = recorded(model)
+    with pretending() as gpu:
+        there = recorded(moved(model))
+    assert there.tokens == here.tokens and [step.decided for step in there.steps] == [[i] for i in range(5)]
+    print(
+        f"\nrecording: {(gpu.transfers + gpu.waits) / 5:.1f} transfers and waits a pass, the sampler's own included",
+        end="",
+    )
 
 
 # Two devices.
