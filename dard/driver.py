@@ -235,7 +235,8 @@ def top(positions: Sequence[int], tokens: Tensor, shares: Tensor) -> Top:
     """The most probable tokens [n, k], as a trace keeps them."""
     ids = tokens[:, :TOP_K]
     p = (shares[:, :TOP_K].double() * 10_000).round().clamp(0, 10_000).long()
-    return Top(positions=list(positions), k=ids.shape[1], ids=ids.flatten().tolist(), p=p.flatten().tolist())
+    listed, parts = torch.stack([ids.flatten(), p.flatten()]).tolist()  # from the device at once
+    return Top(positions=list(positions), k=ids.shape[1], ids=listed, p=parts)
 
 
 def record_mask(step: Step, state: DecodeState, question: Question) -> None:

@@ -192,11 +192,12 @@ class Dard(Decoder):
         # Verify C and U from the shadow logits.
         judged = self.predict(model, settings, state, logits_held, wants_entropy)
         if settings.verify == "argmax":
-            verdict, confidence = judged.token, judged.probability
+            verdicts = judged.choices
         else:
-            verdict = torch.tensor([state.tokens[i] for i in held], dtype=torch.long, device=logits.device)
-            confidence = probability_of(logits_held, verdict, judged)
-        found = {i: (token, c) for i, token, c in zip(held, verdict.tolist(), confidence.tolist(), strict=True)}
+            kept = [state.tokens[i] for i in held]
+            confidence = probability_of(logits_held, torch.tensor(kept, dtype=torch.long, device=logits.device), judged)
+            verdicts = list(zip(kept, confidence.tolist(), strict=True))
+        found = dict(zip(held, verdicts, strict=True))
 
         # P_t and D_t: what the verification did to the candidates.
         candidates = [i for i in held if state.states[i] == CANDIDATE]
@@ -216,9 +217,7 @@ class Dard(Decoder):
         if changes_x:
             mix_(logits_x, logits_s, torch.tensor(w, dtype=torch.float32, device=logits.device))
         mixed = self.predict(model, settings, state, logits_x, wants_entropy, noise=True)
-        found |= {
-            i: (token, c) for i, token, c in zip(masked, mixed.token.tolist(), mixed.probability.tolist(), strict=True)
-        }
+        found |= dict(zip(masked, mixed.choices, strict=True))
         if masked:
             values = zip(("w", "P", "D"), (w, P, D), strict=True)
             decision.columns = {name: dict(zip(masked, row, strict=True)) for name, row in values}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -31,13 +32,19 @@ class Prediction:
     top_probability: Tensor
     entropy: Tensor | None = None
 
+    @cached_property
+    def choices(self) -> list[tuple[int, float]]:
+        """The choice and its probability, by row; read from the device once, and both at a time."""
+        pairs = torch.stack([self.token.double(), self.probability.double()], dim=1).tolist()
+        return [(int(token), probability) for token, probability in pairs]
+
     def confidence_at(self, positions: Sequence[int]) -> dict[int, float]:
         """The probability of the choice by position; the rows are those positions, in order."""
-        return dict(zip(positions, self.probability.tolist(), strict=True))
+        return {i: probability for i, (_, probability) in zip(positions, self.choices, strict=True)}
 
     def tokens_at(self, positions: Sequence[int]) -> dict[int, int]:
         """The choice by position."""
-        return dict(zip(positions, self.token.tolist(), strict=True))
+        return {i: token for i, (token, _) in zip(positions, self.choices, strict=True)}
 
     def margin(self) -> Tensor:
         """Difference between the two largest probabilities, [R]."""

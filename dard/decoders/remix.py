@@ -78,9 +78,11 @@ class Memory:
         if self.ids is None:
             return self.p[numbers].to(like.device).clamp_(min=EPSILON)
         found = torch.full_like(like, EPSILON)
-        for row, k in enumerate(numbers):
-            part = slice(int(self.starts[k]), int(self.starts[k + 1]))
-            found[row, self.ids[part].long().to(like.device)] = self.p[part].to(like.device)
+        parts = [torch.arange(*self.starts[k : k + 2].tolist()) for k in numbers]
+        where = torch.cat(parts) if parts else self.starts[:0]
+        rows = torch.arange(len(parts)).repeat_interleave(torch.tensor([len(part) for part in parts], dtype=torch.long))
+        row, word = torch.stack([rows, self.ids[where].long()]).to(like.device)  # to a device at once
+        found[row, word] = self.p[where].to(like.device)
         return found
 
     def numbers(self, positions: list[int]) -> list[int]:
@@ -122,7 +124,7 @@ class Remix(Decoder):
         question = plain_question(model, state, masked + ahead(state))
         if state.memory is None or not state.memory.ready:
             return question
-        rows = state.memory.numbers(masked)
+        rows = torch.tensor(state.memory.numbers(masked), device=state.memory.words.device)
         places = torch.tensor(masked) + len(state.prompt)
         return replace(question, soft=Soft(places, state.memory.words[rows], state.memory.shares[rows]))
 

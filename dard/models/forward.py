@@ -35,16 +35,17 @@ def forward(
     `ids` and `positions` [B, S] and `mask` [B, 1, S, S] hold the questions, padded to one length. With a `window` some
     layers see no further than so many positions away.
     """
-    tokens = {"input_ids": ids.to(body.device)}
+    near = None if window is None else (positions[:, None, start:, None] - positions[:, None, None, :]).abs() <= window
+    ids, positions = torch.stack([ids, positions]).to(body.device)  # what goes to a device goes at once
+    tokens = {"input_ids": ids}
     if any(question.soft for question in questions):
         tokens = {"inputs_embeds": embedded(body, tokens["input_ids"], [question.soft for question in questions])}
     seen: Any = mask[:, :, start:].to(body.device)
-    if window is not None:
-        near = (positions[:, None, start:, None] - positions[:, None, None, :]).abs() <= window
+    if near is not None:
         seen = {"full_attention": seen, "sliding_attention": seen & near.to(body.device)}
     inputs = {name: value[:, start:] for name, value in tokens.items()} | {
         "attention_mask": seen,
-        "position_ids": positions[:, start:].to(body.device),
+        "position_ids": positions[:, start:],
         **more,
     }
     if not any(question.attention for question in questions):
@@ -92,7 +93,9 @@ class Watch(TorchFunctionMode):
                 rows = keys - self.start
                 seen = attn_mask[number, :, :rows, :keys]
                 weights = mean_weights(query[number, :, :rows], key[number, :, :keys], seen, scale)
-                found[[layer == self.layer for layer in question.attention], self.start :] = weights.to(found.device)
+                for place, layer in enumerate(question.attention):
+                    if layer == self.layer:
+                        found[place, self.start :] = weights.to(found.device)
 
 
 def mean_weights(query: Tensor, key: Tensor, mask: Tensor, scale: float) -> Tensor:
