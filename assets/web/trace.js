@@ -250,7 +250,7 @@ function payloadOf(trace, { schema, events, quiet }) {
     paths: own.paths.map((each) => filled(each, 'Path')),
     thresholds: own.thresholds.map((each) => (typeof each === 'string' ? each : filled(each, 'Threshold'))),
     title: own.title || trace.decoder,
-    shadow: own.shadow || steps.some((step) => step.masked && !step.plain),
+    shadow: own.shadow || steps.some((step) => step.masked),
     events: { ...events, ...Object.fromEntries(Object.entries(own.events ?? {}).map(([name, each]) => [name, filled(each, 'Event')])) },
   });
   const words = new Map(Object.entries(trace.token_text).map(([id, text]) => [Number(id), text]));
@@ -288,7 +288,9 @@ function summary(step, before, about, word, quiet) {
   const { edited = [], ...told } = step.events ?? {};
   if (told.accepted) told.accepted = told.accepted.filter((i) => !told.decided?.includes(i));
   const parts = Object.entries(told).filter(([name, positions]) => positions.length && !quiet.includes(name))
-    .map(([name, positions]) => `${names((name === 'demoted' ? before : step).tokens, positions)} ${about.events[name].title}`);
+    .map(([name, positions]) => (positions.every((i) => before.states[i] === 'M' && step.states[i] === 'M')
+      ? `${about.events[name].title}: ${positions.length} position${positions.length > 1 ? 's' : ''}`
+      : `${names((name === 'demoted' ? before : step).tokens, positions)} ${about.events[name].title}`));
   if (edited.length) parts.push(`position ${edited.join(', ')} edited by hand`);
   const text = parts.join('; ') || 'nothing changed';
   const ended = step.ended_by == null ? '' : step.ended_by === 'all unmasked' ? ' The block is complete.' : ` The block is complete, ended by ${step.ended_by}.`;
