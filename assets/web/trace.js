@@ -259,7 +259,7 @@ function payloadOf(trace, { schema, events, quiet }) {
   const before = (k) => (k ? steps[k - 1] : start);
   return {
     name: cut(about.title, 120), decoder: sentence(trace.decoder), about, model: sentence(trace.model, 120), layers: trace.num_layers, reachless: true,
-    settings: clean(settings), prompt: sentence(trace.prompt, 4000), length, sees: trace.block_size ?? null, fixed: [...fixed.keys()].filter((i) => fixed[i]),
+    settings: clean(settings), prompt: sentence(trace.prompt, 4000), length, sees: trace.block_size ?? null, lead: trace.block_size ? trace.prompt_tokens.length % trace.block_size : 0, fixed: [...fixed.keys()].filter((i) => fixed[i]),
     block: Number.isInteger(block) && block > 0 && block < length ? block : length, mask: trace.mask_id, eos: trace.eos_id,
     words: Object.fromEntries([...words].map(([id, text]) => [id, shown(text)])),
     start: { edited: [], ...start },
