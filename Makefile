@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: app test test-long check format pictures wheel clean
+.PHONY: app test test-long check format pictures site wheel clean
 
 app: $(VENV)/.installed
 	$(BIN)/python app.py
@@ -26,6 +26,10 @@ format: $(VENV)/.installed-dev
 pictures: $(VENV)/.installed-dev browser
 	$(BIN)/python -m visual.readme
 	$(BIN)/python -m visual.record
+
+# Gallery, Learn and recorded results as files for any web server.
+site: $(VENV)/.installed
+	$(BIN)/python -m visual.site site
 
 # From nothing: a build folder left over would put files into the wheel that are no longer there.
 wheel: $(VENV)/.installed-dev

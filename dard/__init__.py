@@ -19,6 +19,7 @@ from dard.trace import Step, Trace, TraceError
 
 if TYPE_CHECKING:
     from dard.decoders import Decoder, register_decoder
+    from dard.extras import widget
     from dard.models import load_model, register_model
     from dard.recording import Recording, record
     from dard.session import Session, compare, decode
@@ -45,6 +46,7 @@ __all__ = [
     "record",
     "register_decoder",
     "register_model",
+    "widget",
 ]
 
 _HOMES = {
@@ -58,6 +60,7 @@ _HOMES = {
     "record": "dard.recording",
     "register_decoder": "dard.decoders",
     "register_model": "dard.models",
+    "widget": "dard.extras",
 }
 
 

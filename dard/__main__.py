@@ -236,10 +236,16 @@ def view_command(args: argparse.Namespace) -> None:
     import tempfile
     import webbrowser
 
-    from visual.export import replay_html
+    from visual.export import open_html, replay_html
 
-    if args.out is not None and not args.out.endswith(".html"):
-        raise InputError(f"--out {args.out!r} is not allowed; the name of a page ends in .html")
+    for name, value in (("--out", args.out), ("--page", args.page)):
+        if value is not None and not value.endswith(".html"):
+            raise InputError(f"{name} {value!r} is not allowed; the name of a page ends in .html")
+    if (args.page is None) != bool(args.files) or (args.page and args.out):
+        raise InputError("view takes trace files, or --page FILE.html alone for a page that opens any trace")
+    if args.page:
+        write_page(Path(args.page), open_html())
+        return
     stems = [Path(file).name.split(".")[0] for file in args.files]
     names = stems if len(set(stems)) == len(stems) else args.files
     traces: dict[str, Trace] = {}
@@ -247,14 +253,19 @@ def view_command(args: argparse.Namespace) -> None:
         rows = load_traces(file, args)
         traces |= {name if len(rows) == 1 else f"{name}, row {row}": trace for row, trace in enumerate(rows)}
     page = replay_html(traces if len(traces) > 1 else next(iter(traces.values())))
+    path = write_page(Path(args.out or Path(tempfile.mkdtemp(prefix="dard-")) / "replay.html"), page)
+    if not args.no_open and not webbrowser.open(path.as_uri()):
+        print("dard: no browser was found; open that file in one", file=sys.stderr)
+
+
+def write_page(path: Path, page: str) -> Path:
+    """Write a page and say where it is."""
     try:
-        path = Path(args.out or Path(tempfile.mkdtemp(prefix="dard-")) / "replay.html").resolve()
         path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputError(f"the page cannot be written: {error}") from None
-    print(path)
-    if not args.no_open and not webbrowser.open(path.as_uri()):
-        print("dard: no browser was found; open that file in one", file=sys.stderr)
+    print(path.resolve())
+    return path.resolve()
 
 
 def load_traces(file: str, args: argparse.Namespace) -> list[Trace]:
@@ -338,7 +349,7 @@ def add_app(parser: argparse.ArgumentParser) -> None:
 
 def add_view(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", nargs="+", metavar="FILE",
+        "files", nargs="*", metavar="FILE",
         help="a trace, or states or steps of another program (JSON, torch.save); several become lanes of one page",
     )  # fmt: skip
     parser.add_argument("--mask-id", type=int, metavar="ID", help="the mask token of states that do not name it")
@@ -347,6 +358,7 @@ def add_view(parser: argparse.ArgumentParser) -> None:
         "--prompt-length", type=int, metavar="N", help="tokens of the prompt, if states begin after a step"
     )
     parser.add_argument("--row", type=int, metavar="N", help="of a batch only this row, counted from 0")
+    parser.add_argument("--page", metavar="FILE.html", help="write a page that opens any trace, without a server")
     parser.add_argument("--out", metavar="FILE.html", help="keep the page in this file, in place of a temporary one")
     parser.add_argument("--no-open", action="store_true", help="only write the page and print where it is")
     parser.set_defaults(func=view_command)

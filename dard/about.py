@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^\w[\w .:-]*$")]
+# Letters as Unicode has them, written so that Python and a browser read the same into it.
+Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[\p{L}\p{M}\p{N}_][\p{L}\p{M}\p{N}_ .:-]*$")]
 Short = Annotated[str, Field(max_length=100)]
 Long = Annotated[str, Field(max_length=1000)]
 Letter = Annotated[str, Field(pattern=r"^[MCU]?$")]

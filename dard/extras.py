@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+from typing import TYPE_CHECKING
 
 from dard.state import InputError
+
+if TYPE_CHECKING:
+    from dard.session import Session
+    from dard.trace import Trace
+    from visual.notebook import Notebook
 
 
 def has(package: str) -> bool:
@@ -24,3 +30,20 @@ def need(what: str, extra: str, *packages: str) -> None:
         raise InputError(
             f"{what} needs {' and '.join(missing)}, {verb} not installed; install the extra {extra!r} of dard-studio"
         )
+
+
+def widget(of: Session | Trace) -> Notebook:
+    """The viewer in a notebook: a `Session` live (Step, Run and What if against its model), or a `Trace`.
+
+    Where one looks comes back: `widget.step`, `widget.selected` (both can be set), and `widget.trace`.
+
+    >>> import dard
+    >>> from dard.models.scripted import LOS_DIEGO, los_diego
+    >>> shown = widget(dard.Session(los_diego(), LOS_DIEGO, tau_c=0.4))
+    >>> shown.step, shown.trace.num_steps
+    (0, 0)
+    """
+    need("a live widget", "notebook", "anywidget")
+    from visual.notebook import Notebook
+
+    return Notebook(of)

@@ -44,7 +44,7 @@ def started(command: Sequence[str], folder: Path, **environment: str) -> Iterato
     process = subprocess.Popen(
         command,
         cwd=folder,
-        env={**kept, "GRADIO_SERVER_PORT": str(port), **environment},
+        env={**kept, "GRADIO_SERVER_PORT": str(port), "JUPYTER_PORT": str(port), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

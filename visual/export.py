@@ -16,18 +16,22 @@ import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from dard.about import EVENTS, QUIET
 from dard.state import InputError
-from dard.trace import Trace
+from dard.trace import MAX_FILE_BYTES, MAX_GRAPH, MAX_GRAPH_BYTES, MAX_MASK_BYTES, Trace, json_schema
+from visual import payload as limits
 from visual.payload import pack, payload, sentence
 from visual.web import script, style
 
 MOST_LANES = 5
 NOTEBOOK_HEIGHT = 760
+THEME = '<button type="button" id="theme">Dark</button>'
 # Of an animation: frames, bytes and pixels of one of them, and pixels of all, which is also what they take in memory.
 MOST_FRAMES, MOST_FRAME_BYTES, MOST_FRAME_PIXELS, MOST_PIXELS = 300, 4 << 20, 8_000_000, 150_000_000
 FRAME_MS, LAST_FRAME_MS = 900, 2700
@@ -61,9 +65,54 @@ def replay_html(
     names = ", ".join(str(body["name"]) for body in data)
     about = names + (f" on {model}" if (model := data[0]["model"]) else "")
     about += f" · {line}" if len(data) == 1 and (line := settings_line(data[0])) else ""
-    code, looks = script("replay.js"), style("viewer.css", "replay.css")
-    own = f"script-src {digest(code)}; style-src {digest(looks)}"
-    policy = f"default-src 'none'; {own}; img-src data:; base-uri 'none'; form-action 'none'"
+    body = f"""<div class="top"><h1>{html.escape(heading)}</h1><p>{html.escape(about)}</p>{THEME}</div>
+<p class="prompt"><bdi>{html.escape(sentence(first.prompt, 4000))}</bdi></p>
+<div id="viewer" data-title="{html.escape(heading if title else "")}"
+data-state="{html.escape(opened_at(state))}"></div>"""
+    return page_html(heading, body, data, "replay.js")
+
+
+def open_html() -> str:
+    """A page that is only a file and shows any trace: dropped on it, chosen, named in its address, or sent by another
+    window. It is served by nobody and asks nobody but the address it is given."""
+    body = f"""<div class="top"><h1 id="title">DARD Studio</h1><p id="about"></p>
+<span id="tools"></span>{THEME}</div>
+<p class="prompt" id="prompt"></p><p class="notice" id="notice" role="alert" hidden></p>
+<p class="drop">Drop trace files here (.json, .json.gz), or press Open. They are read in this page and sent nowhere.</p>
+<div id="viewer" data-title="" data-state="{{}}"></div>"""
+    return page_html("DARD Studio", body, reader(), "open.js", allowed="connect-src http: https:; ")
+
+
+def reader() -> dict[str, Any]:
+    """What a browser needs to read a trace file as strictly as `Trace.load` does."""
+    most = {"file": MAX_FILE_BYTES, "masks": MAX_MASK_BYTES, "cells": limits.MAX_CELLS}
+    most |= {"graph": MAX_GRAPH, "graphs": MAX_GRAPH_BYTES}
+    shown = {"block": limits.MAX_MASK_BLOCK, "kept": limits.MAX_MASK_BYTES}
+    events = {name: asdict(event) for name, event in EVENTS.items()}
+    return {"schema": json.loads(json_schema()), "events": events, "quiet": QUIET, "limits": most | shown}
+
+
+def page_html(
+    heading: str,
+    body: str,
+    data: Any,
+    entry: str,
+    sheets: Sequence[str] = ("viewer.css", "replay.css"),
+    allowed: str = "",
+    scripts: Sequence[str] = (),
+) -> str:
+    """A page of one file. `body` is markup and `data` is not; `scripts` are texts that `entry` may add as scripts."""
+    code, looks = script(entry), style(*sheets)
+    styles = "'unsafe-inline'" if scripts else digest(looks)  # a chart library sets styles of its own
+    own = f"script-src {' '.join(map(digest, (code, *scripts)))}; style-src {styles}"
+    added = f"""<script type="text/plain" id="data">{pack(data)}</script>
+<script type="module">{code}</script>"""
+    return document(heading, body, looks, f"{allowed}{own}; img-src data:", added)
+
+
+def document(heading: str, body: str, looks: str, allowed: str, added: str = "") -> str:
+    """An HTML file that may do nothing but what is allowed to it."""
+    policy = f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -75,14 +124,9 @@ def replay_html(
 </head>
 <body>
 <div class="page">
-<div class="top"><h1>{html.escape(heading)}</h1><p>{html.escape(about)}</p>
-<button type="button" id="theme">Dark</button></div>
-<p class="prompt"><bdi>{html.escape(sentence(first.prompt, 4000))}</bdi></p>
-<div id="viewer" data-title="{html.escape(heading if title else "")}"
-data-state="{html.escape(opened_at(state))}"></div>
+{body}
 </div>
-<script type="text/plain" id="data">{pack(data)}</script>
-<script type="module">{code}</script>
+{added}
 </body>
 </html>
 """

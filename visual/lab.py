@@ -14,6 +14,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
+from functools import cache
+from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
@@ -171,3 +173,13 @@ def word(data: dict[str, Any], name: str) -> str:
     if not isinstance(value, str) or len(value) > 300:
         raise InputError(f"{name} must be text of at most 300 characters")
     return value
+
+
+def plotly(_: dict[str, Any]) -> dict[str, Any]:
+    """The chart library, for a browser that is about to draw its first chart."""
+    return {"kind": "script", "text": plotly_source()}
+
+
+@cache
+def plotly_source() -> str:
+    return (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")

@@ -81,12 +81,9 @@ def pack(value: Any) -> str:
 def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
     """Everything about a trace that is not in its steps."""
     length = len(trace.start.tokens)
-    masked = trace.start.states.count(MASKED)
-    given = sum(trace.fixed)
     about = described(trace)
     size = trace.block_size
     block = size or trace.settings.get("block_length")
-    seers = f"Every token of its block of {size} and of later ones" if size else "Every other token"
     laid = board_of(trace)
     return {
         "format": "dard-view",
@@ -113,13 +110,6 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
             "states": trace.start.states,
             "confidence": row(trace.start.confidence),
             "edited": trace.start.edited,
-            "say": f"Start. {counted(masked, 'position is', 'positions are')} masked"
-            + (f", {counted(given, 'is', 'are')} given by the template." if given else "."),
-            "why": {
-                "given": f"Given by the template: always unmasked, never verified. {seers} may see it.",
-                "free": "Masked, never decided. The first forward pass has not run yet.",
-                "edited": "Put here by hand, before the first forward pass.",
-            },
         },
         "finished": trace.finished,
         "lives_along": length <= LIVES_COME_ALONG,

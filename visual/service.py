@@ -236,7 +236,7 @@ class Studio:
         name = text(data, "name", 100)
         for path in sorted(GALLERY.glob("*.json")):
             if json.loads(path.read_text(encoding="utf-8"))["name"] == name:
-                return self.open_trace(path.with_suffix(".trace.json.gz").read_bytes())
+                return self.open_trace(path.with_suffix(".trace.json.gz").read_bytes(), name)
         raise InputError(f"there is no gallery case {shown(name)!r}")
 
     def start(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -284,49 +284,68 @@ class Studio:
         run.stopping.set()
         return {"kind": "stopped", "run": run.key}
 
-    def _sessions(self, data: dict[str, Any]) -> list[Session]:
-        """A session per decoder that shall be compared, on one prompt."""
+    def _lanes(self, data: dict[str, Any]) -> list[Session | Lane]:
+        """What shall be compared: a session per decoder, all on one prompt, and a lane per trace from a file."""
         lanes = data.get("lanes")
         if not isinstance(lanes, list) or not 1 <= len(lanes) <= COMPARED_AT_MOST:
             raise InputError(f"lanes must be a list of 1 to {COMPARED_AT_MOST} decoders")
         if not all(isinstance(lane, dict) for lane in lanes):
             raise InputError("each of the lanes must be an object with a decoder and its settings")
         asked = pick(data, "prompt", "model", "images", "fit", "think")
-        sessions = [self._session({**asked, **pick(lane, "decoder", "settings")}) for lane in lanes]
+        lanes = [pick(lane, "opened") or pick(lane, "decoder", "settings") for lane in lanes]
+        found = [self._opened(lane) if "opened" in lane else self._session({**asked, **lane}) for lane in lanes]
+        sessions = [each for each in found if isinstance(each, Session)]
         if len({session.state.tokens for session in sessions}) > 1:
             raise InputError("the decoders' regions differ in length; give all of them the same gen_length")
-        return sessions
+        return found
+
+    def _sessions(self, data: dict[str, Any]) -> list[Session]:
+        """Those that decode."""
+        return [each for each in self._lanes(data) if isinstance(each, Session)]
 
     def compare_lanes(self, data: dict[str, Any]) -> dict[str, Any]:
-        """A new run with one lane per decoder, all at their start."""
-        sessions = self._sessions(data)
-        run = self._new_run(data)
-        run.lanes = [Lane(name, session) for name, session in zip(lane_names(sessions), sessions, strict=True)]
+        """A new run with one lane per decoder, all at their start, and per trace from a file: {"opened": its run}."""
+        found = self._lanes(data)
+        sessions = [each for each in found if isinstance(each, Session)]
+        run = self._new_run(pick(data, "model"))
+        names = iter(lane_names(sessions))
+        run.lanes = [Lane(next(names), each) if isinstance(each, Session) else each for each in found]
+        for lane, name in zip(run.lanes, apart([lane.name for lane in run.lanes]), strict=True):
+            lane.name = name
         return {
             "kind": "lanes",
             "run": run.key,
             "defaults": self.defaults(run.model),
-            "payloads": [{**header(lane.trace, lane.name), "steps": []} for lane in run.lanes],
+            "payloads": [lane_payload(lane) for lane in run.lanes],
+            **({} if sessions else {"table": self._table(run)}),
         }
+
+    def _opened(self, lane: dict[str, Any]) -> Lane:
+        """A lane of its own around a trace that was opened."""
+        run, number = self._find({"run": lane["opened"]})
+        return Lane(run.lanes[number].name, opened=run.lanes[number].trace)
 
     def passes(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """Go on with all lanes in lock-step by `steps` passes, or to the end; the last answer holds the table."""
         run, _ = self._find(data)
         left = whole(data, "steps", 1, 100_000) if "steps" in data else None
-        sessions = [lane.session for lane in run.lanes if lane.session is not None]
-        if not sessions:
+        live = {number: lane.session for number, lane in enumerate(run.lanes) if lane.session is not None}
+        if not live:
             raise InputError("these traces were opened from a file and have no model behind them")
         with run.working():
-            for moved in passes(run.model, sessions, left):
-                yield steps_of(run, [number for number, session in enumerate(sessions) if session in moved])
+            for moved in passes(run.model, list(live.values()), left):
+                yield steps_of(run, [number for number, session in live.items() if session in moved])
                 if run.stopping.is_set():
                     break
-            yield made(run, range(len(sessions))) | {"table": self._table(run)}
+            yield made(run, live) | {"table": self._table(run)}
 
-    def _reference(self, run: Run) -> Trace:
-        """One token per step on the same prompt: a lane that does just that, or a decode made for this, once."""
+    def _reference(self, run: Run) -> Trace | None:
+        """One token per step on the same prompt: a lane that does just that, or a decode made for this, once; None
+        where no model is there to make it, or decoding is still going on."""
+        sessions = [lane.session for lane in run.lanes if lane.session is not None]
+        if not sessions or not all(session.finished for session in sessions):
+            return None
         if run.reference is None:
-            sessions = [lane.session for lane in run.lanes if lane.session is not None]
             common = {name: getattr(sessions[0].settings, name) for name in ("gen_length", "block_length")}
             plain = Session(sessions[0].model, sessions[0].prompt, ONE_BY_ONE.decoder, record=False, **common)
             twins = [s for s in sessions if s.finished and (s.decoder, s.settings) == (plain.decoder, plain.settings)]
@@ -336,13 +355,14 @@ class Studio:
         return run.reference
 
     def _table(self, run: Run) -> list[dict[str, Any]]:
-        """What each decoder needed; once all have ended, also how they differ from one token per step."""
-        finished = all(lane.trace.finished for lane in run.lanes)
-        reference = self._reference(run) if finished else None
+        """What each decoder needed; once all have ended, also how they differ from one token per step, where that is
+        the same model on the same prompt."""
+        reference = self._reference(run)
         rows = []
         for lane in run.lanes:
             trace = lane.trace
-            numbers = asdict(measure(trace, reference))
+            alike = reference is not None and asked_alike(trace) == asked_alike(reference)
+            numbers = asdict(measure(trace, reference if alike else None))
             right = judge(trace.prompt, trace.text) if trace.finished else None
             rows.append(
                 {"name": lane.name, **numbers, "right": right, "ended_by": trace.ended_by, "text": sentence(trace.text)}
@@ -385,13 +405,13 @@ class Studio:
         run, number = self._find(data)
         return graph(run.lanes[number].trace, whole(data, "step", 1, 100_000))
 
-    def open_trace(self, content: bytes) -> dict[str, Any]:
+    def open_trace(self, content: bytes, name: str = "from a file") -> dict[str, Any]:
         """A run around a trace file."""
         if len(content) > UPLOAD_AT_MOST:
             raise InputError(f"trace file is larger than {UPLOAD_AT_MOST >> 20} MB")
         trace = Trace.from_bytes(content)
         run = self._new_run({})
-        run.lanes.append(Lane("from a file", opened=trace))
+        run.lanes.append(Lane(sentence(name), opened=trace))
         return self._view(run, 0)
 
     def export(self, data: dict[str, Any]) -> tuple[str, str, bytes]:
@@ -554,9 +574,29 @@ def lane_names(sessions: list[Session]) -> list[str]:
         own = session.settings.as_dict()
         differs = [k for k in own if any(other.settings.as_dict()[k] != own[k] for other in twins)]
         allowed = session.settings.allowed()
-        name = " ".join([session.decoder.title, *(f"{allowed[k].symbol or k} {own[k]}" for k in differs)])
-        names.append(name if name not in names else f"{name} ({len(names) + 1})")
+        names.append(" ".join([session.decoder.title, *(f"{allowed[k].symbol or k} {own[k]}" for k in differs)]))
     return names
+
+
+def apart(names: list[str]) -> list[str]:
+    """Names of lanes, of which none comes twice.
+
+    >>> apart(["DARD", "DARD", "mine"])
+    ['DARD', 'DARD (2)', 'mine']
+    """
+    return [name if name not in names[:n] else f"{name} ({n + 1})" for n, name in enumerate(names)]
+
+
+def lane_payload(lane: Lane) -> dict[str, Any]:
+    """A lane of a comparison as it begins: nothing decoded yet, or the whole of a trace that was opened."""
+    if lane.opened is not None:
+        return {**payload(lane.opened, lane.name), "opened": True}
+    return {**header(lane.trace, lane.name), "steps": []}
+
+
+def asked_alike(trace: Trace) -> tuple[Any, ...]:
+    """What two traces have in common whose tokens can be counted against each other."""
+    return trace.model, trace.prompt_tokens, trace.start.tokens
 
 
 def pick(data: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -699,6 +739,11 @@ def decoded(value: Any, what: str, at_most: int) -> bytes:
         return base64.b64decode(value, validate=True)
     except (binascii.Error, ValueError):
         raise InputError(f"{what} did not arrive whole; try again") from None
+
+
+def file(name: str, media: str, content: bytes) -> dict[str, Any]:
+    """A file on its way to the browser."""
+    return {"kind": "file", "name": name, "media": media, "data": base64.b64encode(content).decode()}
 
 
 def whole(data: dict[str, Any], name: str, low: int, high: int) -> int:

@@ -83,7 +83,8 @@ export class Client {
 
   /** The run is now what these answers say. */
   hold(...replies) {
-    const lanes = replies.flatMap(({ branch, live = true, finished = false, payload, payloads = [payload] }) => payloads.map((each, n) => ({ branch: branch ?? n, live, finished, steps: each.steps.length })));
+    const lanes = replies.flatMap(({ branch, live = true, finished = false, payload, payloads = [payload] }) => payloads.map((each, n) => (
+      { branch: branch ?? n, live: live && !each.opened, finished: finished || !!each.opened, steps: each.steps.length }))); // what was opened has no more to come
     this.run = { key: replies[0].run, lanes };
   }
 
@@ -144,11 +145,24 @@ export class Client {
 
   /** Branches of this run, in the place of what is on screen. */
   async look(...branches) {
-    const replies = await Promise.all(branches.map((branch) => this.bridge.call('show', { run: this.run.key, branch })));
+    const replies = await Promise.all(branches.map((branch) => this.bridge.call('show', { run: this.run?.key, branch })));
     const bad = replies.find((reply) => reply.kind === 'error');
     if (bad) return this.host.refuse(bad.text);
     this.hold(...replies);
     return replies;
+  }
+
+  /** One branch, and which others there are. */
+  show(reply, state) {
+    this.viewer.load(reply.payload, { lane: 0, ...state });
+    this.viewer.setBranches(reply.branches, reply.branch);
+  }
+
+  async sideBySide(a, b) {
+    const replies = await this.look(a, b);
+    if (!replies) return;
+    const names = new Map(replies[0].branches.map((each) => [each.id, each.name]));
+    this.viewer.load(replies.map((reply) => ({ ...reply.payload, name: names.get(reply.branch) })));
   }
 
   /** A quick question about a lane of the viewer: a token's life, a file. */

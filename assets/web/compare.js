@@ -29,8 +29,11 @@ const COLUMNS = [
 export function mountCompare(root, bridge, config) {
   let asked = null; // what the run on screen was started with
   const slots = config.compared.map((name) => makeSlot({ decoder: name }));
+  const live = () => slots.filter((slot) => slot.settings);
+  const model = () => live()[0]?.settings.model() ?? config.models[0];
   const slotRow = h('div', { class: 'dw-slots', role: 'group', 'aria-label': 'Decoders' });
   const table = h('table', { class: 'dw-table' });
+  const usual = createSettings(config); // to tell what is worth writing into a link
   const shell = createShell(root, bridge, config, {
     label: 'Compare',
     onDecode: () => start(null),
@@ -39,11 +42,13 @@ export function mountCompare(root, bridge, config) {
       prepare(item);
       start(item);
     },
+    onFiles: openFiles,
     onRest: () => address.rest(),
+    unlinked: () => (asked?.lanes.some((lane) => lane.opened) ? 'A trace from a file has no link; send the file itself.' : null),
     words: {
       request: () => request(),
-      onSizes: (checked) => slots.forEach((slot, n) => slot.settings.fits(checked, n)),
-      useLength: (length) => slots.forEach((slot) => slot.settings.change('gen_length', length)),
+      onSizes: (checked) => live().forEach((slot, n) => slot.settings.fits(checked, n)),
+      useLength: (length) => live().forEach((slot) => slot.settings.change('gen_length', length)),
     },
   });
   const { client, prompt } = shell;
@@ -58,32 +63,37 @@ export function mountCompare(root, bridge, config) {
   }, { exports: EXPORTS, keysFrom: root });
   client.viewer = viewer;
 
+  /** A decoder to be run, or, with `opened`, a trace from a file. */
   function makeSlot(what) {
+    const summary = h('span', { class: 'dw-summary' });
+    const remove = h('button', { class: 'dw-link', type: 'button', 'aria-label': what.opened ? 'Remove this trace' : 'Remove this decoder', onclick: () => { slots.splice(slots.indexOf(slot), 1); drawSlots(); } }, '×');
+    const slot = { remove };
+    if (what.opened) {
+      put(summary, h('bdi', {}, String(what.name ?? '').slice(0, 100)), ', from a file');
+      return Object.assign(slot, { element: h('div', { class: 'dw-slot' }, summary, remove), opened: { opened: what.opened, name: what.name } });
+    }
     const settings = createSettings(config);
     settings.set(what);
-    const summary = h('span', { class: 'dw-summary' });
     const change = createPopover(root, 'Change', settings.element);
-    const remove = h('button', { class: 'dw-link', type: 'button', 'aria-label': 'Remove this decoder', onclick: () => { slots.splice(slots.indexOf(slot), 1); drawSlots(); } }, '×');
     const element = h('div', { class: 'dw-slot' }, summary, change.button, remove, change.panel);
     settings.onChange(() => {
       put(summary, settings.describe());
-      for (const other of slots) other.settings.useModel(settings.model()); // one model for all
+      for (const other of live()) other.settings.useModel(settings.model()); // one model for all
       follow();
     });
     put(summary, settings.describe());
-    const slot = { element, settings, remove };
-    return slot;
+    return Object.assign(slot, { element, settings });
   }
 
   function follow() {
-    shell.picture.follow(slots[0]?.settings.model());
+    shell.picture.follow(model());
     shell.words.changed();
   }
 
   function drawSlots() {
     follow();
     for (const slot of slots) slot.remove.hidden = slots.length < 2;
-    put(slotRow, slots.map((slot) => slot.element), slots.length < config.limits.compared && h('button', { class: 'dv-chip', type: 'button', onclick: () => { slots.push(makeSlot({ decoder: config.decoders[0].name, model: slots[0].settings.model() })); drawSlots(); } }, '+ decoder'));
+    put(slotRow, slots.map((slot) => slot.element), slots.length < config.limits.compared && h('button', { class: 'dv-chip', type: 'button', onclick: () => { slots.push(makeSlot({ decoder: config.decoders[0].name, model: model() })); drawSlots(); } }, '+ decoder'));
   }
 
   /** A gallery case or a link: its prompt, and its decoders in the place of those that are there. */
@@ -94,8 +104,19 @@ export function mountCompare(root, bridge, config) {
   }
 
   function request() {
-    const lanes = slots.map(({ settings }) => ({ decoder: settings.decoder(), settings: settings.values() }));
-    return { prompt: prompt.value, model: slots[0].settings.model(), lanes, ...shell.picture.request() };
+    const lanes = slots.map(({ settings, opened }) => opened ?? { decoder: settings.decoder(), settings: settings.values() });
+    return { prompt: prompt.value, model: model(), lanes, ...shell.picture.request() };
+  }
+
+  /** Traces from files, beside what is there if there is room, otherwise in its place. A trace alone waits for decoders. */
+  function openFiles(replies) {
+    const room = config.limits.compared - slots.length;
+    if (replies.length === 1 && !room) return shell.say(`${config.limits.compared} lanes are the most; remove one, and open the trace again.`);
+    if (replies.length > room) slots.length = 0;
+    slots.push(...replies.map(({ run, name }) => makeSlot({ opened: run, name })));
+    prompt.value = replies[0].payload.prompt;
+    drawSlots();
+    start(null);
   }
 
   /** To the end; `item` is the gallery case this is, if it is one. */
@@ -109,9 +130,10 @@ export function mountCompare(root, bridge, config) {
   function begin(what, then) {
     client.replace(() => client.start(what, (reply) => {
       asked = what;
-      for (const slot of slots) slot.settings.learn(what.model, reply.defaults);
+      for (const slot of live()) slot.settings.learn(what.model, reply.defaults);
       shell.shows(what.prompt);
-      put(table);
+      if (reply.table) drawTable(reply.table);
+      else put(table);
       viewer.load(reply.payloads, { step: 0 });
     }, then));
   }
@@ -133,11 +155,11 @@ export function mountCompare(root, bridge, config) {
 
   const address = createAddress(root, 'Compare', () => {
     if (!asked) return null;
-    const { prompt: text, model } = asked;
-    const lanes = asked.lanes.map(({ decoder, settings }) => ({ decoder, settings: slots[0].settings.unusual(model, decoder, settings) }));
+    const { prompt: text, model: used } = asked;
+    const lanes = asked.lanes.map((lane) => (lane.opened ? lane : { decoder: lane.decoder, settings: usual.unusual(used, lane.decoder, lane.settings) }));
     const { step, position, lane, ...view } = viewer.getState();
     const ran = Math.max(...client.run.lanes.map((each) => each.steps)); // passes it has made
-    return { place: [text, model, lanes], values: { compare: JSON.stringify({ prompt: text, model, lanes, ran, step, position, lane, view: viewTo(view) }) } };
+    return { place: [text, used, lanes], values: { compare: JSON.stringify({ prompt: text, model: used, lanes, ran, step, position, lane, view: viewTo(view) }) } };
   }, restore);
 
   function restore(place, same) {
@@ -161,7 +183,8 @@ export function mountCompare(root, bridge, config) {
 function readLink(link) {
   const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
   if (!isObject(link) || typeof link.prompt !== 'string' || !Array.isArray(link.lanes) || !link.lanes.length) return null;
-  if (!link.lanes.every((lane) => isObject(lane) && typeof lane.decoder === 'string' && isObject(lane.settings))) return null;
+  const known = (lane) => typeof lane.opened === 'string' || (typeof lane.decoder === 'string' && isObject(lane.settings));
+  if (!link.lanes.every((lane) => isObject(lane) && known(lane))) return null;
   const number = (value, otherwise) => (Number.isInteger(value) && value >= 0 && value < 100000 ? value : otherwise);
   const { prompt, lanes } = link;
   return { prompt, lanes, model: String(link.model), ran: number(link.ran, 0), step: number(link.step, 0), position: number(link.position, -1), lane: number(link.lane, 0), view: viewFrom(typeof link.view === 'string' ? link.view : null) };

@@ -15,6 +15,14 @@ const PICTURES = {
 const RUN = { panels: ['tokens', 'score'], width: 936, frames: 200, pixels: 140e6 }; // visual/export.py refuses more
 const WIDTHS = [660, 800, 960, 1256, 1416, 1600, 1900, 2300]; // a slide takes the first that its content is not too tall for
 
+/** What whoever gets these lanes as a file can read in it. */
+export function contents(lanes) {
+  const quoted = (text, most) => `“${text.length > most ? `${text.slice(0, most - 1)}…` : text}”`;
+  const each = (name, most) => [...new Set(lanes.map((lane) => quoted(lane.head[name], most)))].join(', ');
+  const byHand = lanes.some((lane) => lane.frames.some((frame) => frame.events.edited?.length));
+  return `In a trace, page or embedded view are the prompt ${each('prompt', 60)}, the model’s name ${each('model', 120)}, the decoder and its settings, and every step: tokens, probabilities, times${byHand ? ', and what was put there by hand' : ''}.`;
+}
+
 export class Exports {
   constructor(viewer, files = {}) {
     Object.assign(this, { viewer, files });
@@ -42,10 +50,15 @@ export class Exports {
     const opening = this.menu.hidden;
     this.close();
     if (!opening) return;
-    put(this.menu, Object.entries(this.kinds()).map(([kind, name]) => h('button', { type: 'button', role: 'menuitem', onclick: () => this.choose(kind) }, name)));
+    const { lanes } = this.viewer;
+    put(this.menu, lanes.length > 0 && h('p', { class: 'dv-contents' }, contents(lanes)), Object.entries(this.kinds()).map(([kind, name]) => h('button', { type: 'button', role: 'menuitem', onclick: () => this.choose(kind) }, name)));
     this.menu.hidden = false;
     this.opener.setAttribute('aria-expanded', 'true');
-    this.menu.firstChild.focus();
+    this.items[0].focus();
+  }
+
+  get items() {
+    return [...this.menu.querySelectorAll('button')];
   }
 
   close() {
@@ -54,7 +67,7 @@ export class Exports {
   }
 
   key(event) {
-    const items = [...this.menu.children];
+    const { items } = this;
     const at = items.indexOf(document.activeElement);
     if (event.key === 'Escape' && !(this.menu.hidden && this.embedding.hidden)) {
       this.opener.focus();

@@ -14,6 +14,31 @@ export function save(file, blob = received(file)) {
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
+/** Files as what open.js can read: a name, and the bytes if they are not too many. */
+export const chosenFiles = (files) => [...files].map((file) => ({
+  name: file.name.split('.')[0] || 'trace',
+  async read(most) {
+    if (file.size > most) throw new Error(`trace file is larger than ${most >> 20} MB`);
+    return new Uint8Array(await file.arrayBuffer());
+  },
+}));
+
+/** Files dropped anywhere on an element; a drag of anything else is left alone. */
+export function onDrop(element, then) {
+  const holds = (event) => event.dataTransfer?.types.includes('Files');
+  const over = (on) => (event) => {
+    if (!holds(event)) return;
+    event.preventDefault();
+    element.classList.toggle('dw-drop', on);
+  };
+  element.addEventListener('dragover', over(true));
+  element.addEventListener('dragleave', over(false));
+  element.addEventListener('drop', (event) => {
+    over(false)(event);
+    if (holds(event)) then(event.dataTransfer.files);
+  });
+}
+
 /** The content of a file in base64; empty if it cannot be read. */
 export function readFile(file) {
   return new Promise((resolve) => {

@@ -105,7 +105,7 @@ export class Grid {
   }
 
   /** Shows a frame. `selected` and `hovered` are positions or -1; `path` is the selected token's deciding query, if it has a mask;
-   *  `other` is a frame to differ from. */
+   *  `other` is a lane and its frame to differ from. */
   draw(frame, selected, hovered, path, other) {
     const { lane } = this;
     this.frame = frame;
@@ -163,7 +163,7 @@ export class Grid {
         told = true;
       }
       const seen = path && i !== selected && state && !fixed && Lane.sees(frame, path, selected, i);
-      const differs = other && other.tokens[i] !== token;
+      const differs = other && i < other.lane.length && lane.differs(frame, i, other.lane, other.frame);
       const classes = (i === selected ? 1 : 0) | (i === hovered ? 2 : 0) | (seen ? 4 : 0) | (tail ? 8 : 0) | (differs ? 16 : 0)
         | (ghost ? 32 : 0) | (revoked ? 64 : 0) | (unmeasured ? 128 : 0);
       if (drawn.classes !== classes) {

@@ -8,6 +8,11 @@ const ROWS = 5;
 const MARKED = new Set([...EVENTS.map((event) => event.key), 'decided']); // the others are told by name
 const LABEL = 74;
 const MORE = 3; // bars of what else is known
+const BEFORE = {
+  given: ({ sees }) => `Given by the template: always unmasked, never verified. ${sees ? `Every token of its block of ${sees} and of later ones` : 'Every other token'} may see it.`,
+  free: 'Masked, never decided. The first forward pass has not run yet.',
+  edited: 'Put here by hand, before the first forward pass.',
+};
 
 export class Inspector {
   static id = 'inspector';
@@ -218,8 +223,7 @@ export class Inspector {
   }
 
   sentence(slice, frame, position, fixed) {
-    const why = this.lane.head.start.why;
-    const text = !frame.index ? (frame.marks[position] & 32 ? why.edited : fixed ? why.given : why.free) : slice?.y ?? '…';
+    const text = !frame.index ? (frame.marks[position] & 32 ? BEFORE.edited : fixed ? BEFORE.given(this.lane.head) : BEFORE.free) : slice?.y ?? '…';
     const key = `${text}|${slice?.k || ''}`;
     if (this.whyKey === key) return;
     this.whyKey = key;

@@ -42,7 +42,7 @@ export function mountLab(root, bridge, config) {
     h('div', { class: 'dw-tools' }, createProjectorButton(), createThemeButton(() => drawn && drawChart(drawn))),
     h('form', { class: 'dw-row dx-form', novalidate: true, onsubmit: (event) => { event.preventDefault(); run(); } },
       h('label', {}, 'Experiment ', experiment), h('label', {}, 'Task ', task), config.models.length > 1 && h('label', {}, 'Model ', model),
-      h('label', {}, 'Samples ', samples), h('label', {}, 'Seed ', seed), start, stop, bar, status),
+      !bridge.recorded && [h('label', {}, 'Samples ', samples), h('label', {}, 'Seed ', seed), start], stop, bar, status),
     shows, message,
     h('div', { class: 'dx-frame' },
       h('section', { class: 'dv-panel dx-results', 'aria-label': 'Results' },
@@ -80,7 +80,7 @@ export function mountLab(root, bridge, config) {
     address.remember();
     if (running) return;
     const stem = `${experiment.value}-${task.value}`;
-    clear(config.recorded.includes(stem) ? '' : 'Nothing is recorded for this experiment on this task; run it.');
+    clear(config.recorded.includes(stem) ? '' : `Nothing is recorded for this experiment on this task${bridge.recorded ? '' : '; run it'}.`);
     if (!config.recorded.includes(stem)) return;
     const reply = await bridge.call('lab_recorded', { stem });
     if (!running && stem === `${experiment.value}-${task.value}`) hear(reply);
@@ -192,7 +192,7 @@ export function mountLab(root, bridge, config) {
     put(runs, h('div', { class: 'dx-head' }, h('h2', {}, rich(variant)), h('span', { class: 'dv-sub' }, `${reply.runs.length} runs, ${wrong} wrong`),
       h('span', { class: 'dv-grow' }), h('button', { class: 'dv-btn dv-mini', type: 'button', 'aria-label': 'close', onclick: closeRuns }, '×')),
     h('ol', { class: 'dx-list' }, reply.runs.map((each) => h('li', {},
-      h('button', { class: 'dx-run', type: 'button', title: 'Open in Compare', onclick: () => compare(reply.model, each) },
+      h(bridge.recorded ? 'span' : 'button', { class: 'dx-run', ...(!bridge.recorded && { type: 'button', title: 'Open in Compare', onclick: () => compare(reply.model, each) }) },
         h('b', {}, each.right == null ? `#${each.sample}` : each.right ? '✓' : '✗'), h('span', {}, each.prompt), h('span', { class: 'dx-text' }, each.text))))));
     runs.querySelector('button').focus();
   }

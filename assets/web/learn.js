@@ -37,9 +37,7 @@ export function mountLearn(root, bridge, config) {
     h('div', { class: 'dl-viewer' }, viewerBox)));
 
   const viewer = createViewer(viewerBox, {
-    requestStep: () => advance(1),
-    requestRun: () => advance(null),
-    ask: (name, data) => client.about(name, data),
+    ...(!bridge.recorded && { requestStep: () => advance(1), requestRun: () => advance(null), ask: (name, data) => client.about(name, data) }),
     onChange: () => address.remember(),
   }, { keysFrom: root });
   const client = new Client(root, bridge, { say: complain, refuse: complain });

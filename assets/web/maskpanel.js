@@ -22,7 +22,7 @@ export class MaskPanel {
   /** Reach 0 is what is visible directly. */
   static settle(state, lane) {
     state.order = state.order === 'position' ? 'position' : 'state';
-    state.reach = whole(state.reach, 0, lane.head.layers);
+    state.reach = whole(state.reach, 0, lane.head.reachless ? 0 : lane.head.layers);
   }
 
   /** Where the trace holds dependencies, they stand in this place. */
@@ -185,12 +185,14 @@ export class MaskPanel {
     press(this.order, state.order);
     press(this.depth, state.reach ? 'reach' : 'direct');
     this.drawLegend(lane, state.reach > 0, frame.plain);
-    this.drawLayers(frame, state.reach);
+    this.depth.hidden = this.layers.hidden = !!lane.head.reachless;
+    if (!lane.head.reachless) this.drawLayers(frame, state.reach);
+    else setText(this.layerText, 'reach is not in a trace file');
+    this.layerRow.classList.toggle('dv-off', !state.reach && !lane.head.reachless);
   }
 
   drawLayers(frame, reach) {
     const dirty = Object.values(frame.contaminated || {}).filter((depth) => depth <= reach).length;
-    this.layerRow.classList.toggle('dv-off', !reach);
     if (reach && +this.layers.value !== reach) this.layers.value = reach;
     setText(this.layerText, `${reach} layer${reach > 1 ? 's' : ''} · ${dirty ? `${dirty} contaminated ◂` : 'none contaminated'}`);
     this.layerText.classList.toggle('dv-warn', dirty > 0);

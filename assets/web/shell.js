@@ -3,13 +3,14 @@
 
 import { Client } from './client.js';
 import { h, put, setText } from './dom.js';
+import { onDrop, readFile } from './files.js';
 import { createPicture } from './picture.js';
 import { createPopover } from './popover.js';
 import { createProjectorButton } from './projector.js';
 import { createThemeButton } from './theme.js';
 import { createWords } from './words.js';
 
-export function createShell(root, bridge, config, { label, onDecode, onAgain, onCase, onRest, words: host, unlinked = () => null, tools = [], aside = [] }) {
+export function createShell(root, bridge, config, { label, onDecode, onAgain, onCase, onFiles, onRest, words: host, unlinked = () => null, aside = [] }) {
   let onScreen = null; // the prompt of the run on screen
   let leaving = 0; // when a notice goes away
 
@@ -25,13 +26,14 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
   const aboutPanel = createPopover(root, 'About this case', about, false);
   aboutPanel.button.hidden = true;
   const viewerBox = h('div', { class: 'dw-viewer' });
+  const file = h('input', { type: 'file', accept: '.json,.gz,application/json,application/gzip', multiple: true, hidden: true, 'aria-label': 'Trace file', onchange: () => openFiles(file.files) });
   const picture = createPicture(bridge, config, receive);
   const words = createWords(root, bridge, prompt, { ...host, said: () => alertText.textContent });
   const client = new Client(root, bridge, { say, refuse, onRest });
 
   root.classList.add('dv', 'dw');
   put(root,
-    h('div', { class: 'dw-tools' }, h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'), picture.tools, tools, createProjectorButton(), createThemeButton()),
+    h('div', { class: 'dw-tools' }, h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'), picture.tools, h('button', { class: 'dv-btn', type: 'button', onclick: () => file.click() }, 'Open trace'), file, createProjectorButton(), createThemeButton()),
     h('form', { class: 'dw-row', novalidate: true, onsubmit: (event) => { event.preventDefault(); onDecode(); } }, h('div', { class: 'dw-typing' }, prompt, words.marks, words.button, words.list, words.panel), aside,
       h('button', { class: 'dv-btn dv-primary', type: 'submit' }, label),
       h('button', { class: 'dv-btn dw-again', type: 'button', title: 'The run on screen anew: the same prompt and settings, before the first step, without branches', onclick: onAgain }, 'Start over')),
@@ -91,14 +93,32 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
     if (item) put(about, h('h3', {}, item.name), h('p', {}, item.look), h('p', {}, item.why));
   }
 
+  onDrop(root, (files) => openFiles(files));
+
+  /** Trace files that were chosen or dropped, all or none of them: the server's answers go to the tab. */
+  async function openFiles(files) {
+    const chosen = [...files];
+    file.value = '';
+    const replies = [];
+    if (chosen.length > config.limits.compared) return say(`At most ${config.limits.compared} traces are shown side by side.`);
+    for (const one of chosen) {
+      const name = one.name.split('.')[0].slice(0, 100) || 'trace';
+      const large = one.size > config.limits.upload && { kind: 'error', text: `That file is larger than ${config.limits.upload >> 20} MB.` };
+      const reply = large || await bridge.call('open_trace', { name, data: await readFile(one) });
+      if (reply.kind === 'error') return refuse(chosen.length > 1 ? `${name}: ${reply.text}` : reply.text);
+      replies.push({ ...reply, name });
+    }
+    if (replies.length) onFiles(replies);
+  }
+
   /** Puts the address of what is on screen on the clipboard. */
   async function copyLink() {
     const why = unlinked();
     if (why) return tell(why);
     try {
       await navigator.clipboard.writeText(location.href);
-      tell('The link to this view is on the clipboard.');
-    } catch { tell('The address bar holds the link to this view.'); }
+      tell('The link to this view is on the clipboard. In it are the prompt, the model’s name, the settings and any edits; whoever opens it decodes anew.');
+    } catch { tell('The address bar holds the link to this view, with the prompt, the model’s name, the settings and any edits in it.'); }
   }
 
   return { prompt, words, viewerBox, picture, client, say, shows, receive, showCase };

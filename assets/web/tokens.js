@@ -53,7 +53,7 @@ export class Tokens {
     this.looks = this.grids.map((grid) => (grid.board ? new Look(many ? null : this.answer) : null));
     this.laid = !many && !!this.grids[0].board;
     if (!this.laid) this.heading.insertBefore(this.legend, viewer.exports.box);
-    put(this.lanes, many ? [this.laneHead(), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box,
+    put(this.lanes, many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box,
       this.laid && h('div', { class: 'dv-side' }, this.looks[0].box, this.legend));
     this.lanes.classList.toggle('dv-laid', this.laid);
     this.lanes.classList.toggle('dv-many', many);
@@ -154,7 +154,7 @@ export class Tokens {
       const wasMasked = frame.index > 0 && grid.lane.frames[frame.index - 1].states[state.position] === 0;
       const path = mine && frame.mask ? (wasMasked ? 'x' : 's') : null;
       const echoed = mine || lanes.length < 2 ? -1 : this.hovered >= 0 ? this.hovered : state.position;
-      const first = n > 0 && grid.lane.length === lanes[0].length ? lanes[0].at(state.step) : null;
+      const first = n > 0 ? { lane: lanes[0], frame: lanes[0].at(state.step) } : null;
       grid.draw(frame, mine ? state.position : -1, echoed, path, first);
     });
     const now = lane.at(state.step);
@@ -228,12 +228,24 @@ class Look {
   }
 }
 
-/** The first pass after which not all lanes hold the same tokens; 0 if there is none. */
-function firstDifference(lanes, last) {
+/** What keeps lanes from being compared token by token, in a sentence; nothing where all were asked the same. */
+function unlike(lanes) {
+  const all = (pick) => [...new Set(lanes.map(pick))];
+  const [lengths, models, prompts] = [all((lane) => lane.length), all((lane) => lane.head.model), all((lane) => lane.head.prompt)];
+  const told = [
+    prompts.length > 1 && 'The prompts differ.',
+    models.length > 1 && `The models differ (${models.join(', ')}): tokens are compared by their text, position by position.`,
+    lengths.length > 1 && `The regions have ${lengths.join(' and ')} positions: the first ${Math.min(...lengths)} are compared.`,
+  ].filter(Boolean);
+  return told.length > 0 && h('p', { class: 'dv-unlike' }, told.join(' '));
+}
+
+/** The first pass after which not all lanes hold the same, as far as all of them go; 0 if there is none. */
+function firstDifference([first, ...others], last) {
   for (let step = 1; step <= last; step++) {
-    const first = lanes[0].at(step).tokens;
-    const differs = (lane) => lane.length !== first.length || lane.at(step).tokens.some((token, i) => token !== first[i]);
-    if (lanes.some(differs)) return step;
+    const frame = first.at(step);
+    const differs = (lane) => frame.tokens.subarray(0, lane.length).some((_, i) => first.differs(frame, i, lane, lane.at(step)));
+    if (others.some(differs)) return step;
   }
   return 0;
 }

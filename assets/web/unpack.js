@@ -58,6 +58,15 @@ function unorderBytes(bytes, order) {
   return out;
 }
 
+/** A token's text without the space that some vocabularies count to it. */
+const bare = (text) => text.replace(/^[␣▁Ġ]+|␣+$/gu, '');
+
+/** The sentence about the moment before the first step. */
+function startOf(states, given) {
+  const masked = [...states].filter((state) => state === 'M').length;
+  return `Start. ${masked} position${masked === 1 ? ' is' : 's are'} masked${given ? `, ${given} ${given === 1 ? 'is' : 'are'} given by the template` : ''}.`;
+}
+
 /** One trace as the viewer holds it. */
 export class Lane {
   static async open(payload) {
@@ -93,7 +102,7 @@ export class Lane {
       ghost: new Int32Array(this.length).fill(-1),
       marks: new Uint8Array(this.length),
       life: [],
-      say: start.say,
+      say: startOf(start.states, payload.fixed.length),
       notes: {},
       mask: null,
       revokes: false,
@@ -143,6 +152,13 @@ export class Lane {
   place(i) {
     const { board } = this;
     return board && i < board.given.length ? `row ${Math.floor(i / board.width) + 1}, column ${(i % board.width) + 1}` : `position ${i}`;
+  }
+
+  /** Whether another lane's frame holds something else at a position: another token, or another text where models differ. */
+  differs(frame, i, other, there) {
+    if (!frame.states[i] || !there.states[i]) return !frame.states[i] !== !there.states[i];
+    if (this.head.model === other.head.model) return frame.tokens[i] !== there.tokens[i];
+    return bare(this.word(frame.tokens[i])) !== bare(other.word(there.tokens[i]));
   }
 
   /** What stands at the free positions of a frame. */
@@ -238,7 +254,8 @@ export class Lane {
     if (mask) {
       const stride = Lane.stride(frame);
       frame.mask = unorder(undown(mask, stride), packingOrder(frame, before), stride);
-    }
+    } else if (step.bits) frame.mask = step.bits; // from a file that was read here
+    if (step.cells) frame.cells = step.cells;
     return frame;
   }
 
@@ -298,7 +315,7 @@ export class Lane {
     if (missing < 0) return false;
     if (this.asked.get(position) === this.last) return false;
     this.asked.set(position, this.last);
-    const life = this.head.lives?.[position] || await fetch?.(position);
+    const life = this.head.lives?.[position] || this.head.life?.(position) || await fetch?.(position);
     if (!life?.steps) {
       this.asked.delete(position);
       return false;

@@ -3,7 +3,6 @@
 // `mountWatch(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/service.py's page_config().
 
 import { h, keep, put, recall } from './dom.js';
-import { readFile } from './files.js';
 import { First } from './first.js';
 import { createAddress, editsFrom, editsTo, numberFrom, openComparison, parameter, showTab, viewFrom, viewTo } from './links.js';
 import { createPopover } from './popover.js';
@@ -22,7 +21,6 @@ export function mountWatch(root, bridge, config) {
   const settings = createSettings(config);
   const summary = h('span', { class: 'dw-summary' });
   const change = createPopover(root, 'Change', settings.element);
-  const file = h('input', { type: 'file', accept: '.json,.gz,application/json,application/gzip', hidden: true, 'aria-label': 'Trace file', onchange: () => openFile(file.files[0]) });
   const shell = createShell(root, bridge, config, {
     label: 'Decode',
     onDecode: () => start(request(), () => {
@@ -31,10 +29,10 @@ export function mountWatch(root, bridge, config) {
     }),
     onAgain: () => (asked ? start({ ...asked, edits: [] }) : say(NO_MODEL)),
     onCase: openCase,
+    onFiles: openFiles,
     onRest: () => address.rest(),
     words: { request: () => request(), onSizes: (checked) => settings.fits(checked), useLength: (length) => settings.change('gen_length', length) },
     unlinked: () => (asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.'),
-    tools: [h('button', { class: 'dv-btn', type: 'button', onclick: () => file.click() }, 'Open trace'), file],
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
   });
   const { client, prompt, receive, say } = shell;
@@ -46,8 +44,8 @@ export function mountWatch(root, bridge, config) {
     requestStop: () => client.stop(),
     requestBranch: ({ lane, ...edit }) => withRun(() => client.replace(() => branch(client.run.lanes[lane], edit))),
     ask: (name, data) => new Promise((answer) => { withRun(() => answer(client.about(name, data))); }),
-    switchBranch: (id) => client.replace(() => client.look(id).then((found) => found && show(found[0]))),
-    compareBranches: (a, b) => client.replace(() => compareBranches(a, b)),
+    switchBranch: (id) => client.replace(() => client.look(id).then((found) => found && client.show(found[0]))),
+    compareBranches: (a, b) => client.replace(() => client.sideBySide(a, b)),
     onChange: () => address.remember(),
   }, { exports: EXPORTS, keysFrom: root, more: config.opening ? [(made) => (first = new First(made, opened()))] : [] });
   client.viewer = viewer;
@@ -95,7 +93,7 @@ export function mountWatch(root, bridge, config) {
   function start(what, then) {
     client.replace(() => client.start(what, (reply) => {
       begin(what, reply);
-      show(reply, { step: 0 });
+      client.show(reply, { step: 0 });
     }, then));
   }
 
@@ -107,15 +105,10 @@ export function mountWatch(root, bridge, config) {
     shell.shows(what.prompt);
   }
 
-  function show(reply, state) {
-    viewer.load(reply.payload, { lane: 0, ...state });
-    viewer.setBranches(reply.branches, reply.branch);
-  }
-
   function branch(lane, edit) {
     client.branch(lane, edit, (reply) => {
       edits[reply.branch] = [...edits[lane.branch], edit];
-      show(reply, { step: edit.step, position: edit.position });
+      client.show(reply, { step: edit.step, position: edit.position });
     });
   }
 
@@ -132,13 +125,6 @@ export function mountWatch(root, bridge, config) {
     if (!lane) return then?.();
     if (!lane.live) return say(NO_MODEL);
     client.advance(steps, lane, () => (steps === null && lane.finished ? advance(null, then) : then?.()));
-  }
-
-  async function compareBranches(a, b) {
-    const replies = await client.look(a, b);
-    if (!replies) return;
-    const names = new Map(replies[0].branches.map((each) => [each.id, each.name]));
-    viewer.load(replies.map((reply) => ({ ...reply.payload, name: names.get(reply.branch) })));
   }
 
   function openCase(item) {
@@ -160,14 +146,14 @@ export function mountWatch(root, bridge, config) {
     }));
   }
 
-  async function openFile(chosen) {
-    file.value = '';
-    if (!chosen) return;
-    if (chosen.size > config.limits.upload) return say(`That file is larger than ${config.limits.upload >> 20} MB.`);
-    receive(await bridge.call('open_trace', { data: await readFile(chosen) }), (reply) => client.replace(() => {
+  /** One trace is shown here, several side by side. */
+  function openFiles([reply, ...others]) {
+    if (others.length) return openComparison({ prompt: reply.payload.prompt, model: settings.model(), lanes: [reply, ...others].map(({ run, name }) => ({ opened: run, name })) });
+    client.replace(() => {
+      setShort(false);
       showRecorded(reply, { step: 0 });
       shell.showCase(null);
-    }));
+    });
   }
 
   /** A trace with no model behind it, and the prompt and settings it was made with. */
@@ -179,7 +165,7 @@ export function mountWatch(root, bridge, config) {
     shell.shows(text);
     settings.set({ model, decoder, settings: used });
     client.hold(reply);
-    show(reply, state);
+    client.show(reply, state);
     address.rest();
   }
 

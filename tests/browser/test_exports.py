@@ -210,6 +210,11 @@ def test_a_replay_from_disk_exports_without_a_server(replay: Visiting, tmp_path:
     seen = replay(los(), "#step=2&position=4")
     page = seen.page
     press(page, "Export")
+    told = page.locator(".dv-contents")
+    expect(told).to_have_text(
+        f"In a trace, page or embedded view are the prompt “{los().prompt[:59]}…”, the model’s name “{los().model}”, "
+        "the decoder and its settings, and every step: tokens, probabilities, times."
+    )
     names = {re.sub(r" \(.*", "", name) for name in page.get_by_role("menuitem").all_inner_texts()}
     assert names == OFFLINE
     page.keyboard.press("Escape")

@@ -15,6 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.browser.conftest import Visit, build_scripted_page
+from tests.browser.test_open import DROP, sent
 from visual.page import launch_options
 from visual.service import Studio
 
@@ -225,6 +226,55 @@ def test_starting_over_keeps_what_was_compared(opened: Open) -> None:
     expect(page.locator("button[data-position='3']:visible")).to_have_count(4)
 
 
+def test_two_recordings_dropped_on_the_page_stand_side_by_side(opened: Open) -> None:
+    traces = {
+        "mine.json.gz": dard.decode(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8),
+        "theirs.json": dard.decode(dard.load_model("embedded"), LOS_DIEGO, decoder="standard"),
+        "longer.json": dard.decode(dard.load_model("embedded"), SUM, gen_length=24),
+    }
+    files = [[name, sent(trace.to_bytes())] for name, trace in traces.items()]
+    page = opened()
+    page.locator(".dw-prompt:visible").evaluate(DROP, [files[0], ["broken.json", sent(b"{}")]])
+    expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("broken: trace file is not a DARD trace")
+    page.locator(".dw-prompt:visible").evaluate(DROP, files[:2])
+    expect(page.get_by_role("tab", name="Compare")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("heading", name="2 decodes, one scrubber")).to_be_visible()
+    expect(page.locator(".dv-unlike")).to_have_text(
+        "The models differ (los-diego, embedded): tokens are compared by their text, position by position."
+    )
+    rows = page.locator(".dw-table tbody tr:visible")
+    expect(rows.locator("th")).to_have_text(["mine", "theirs"])
+    expect(rows.nth(0).locator("td").first).to_have_text("5")
+    expect(page.locator("input[aria-label=Prompt]:visible")).to_have_value(LOS_DIEGO)
+    first, *_ = (
+        page.get_by_role("button", name="first difference").filter(visible=True).inner_text().split(": pass ")[1:]
+    )
+    words = [[t.word(x) if x != t.mask_id else None for x in t.steps[int(first) - 1].tokens] for t in traces.values()]
+    assert words[0] != words[1] and int(first) == 1
+    # A third of another length, and a decoder beside them.
+    page.get_by_label("Trace file").filter(visible=False).last.set_input_files(
+        {"name": "longer.json", "mimeType": "application/json", "buffer": traces["longer.json"].to_bytes(False)}
+    )
+    expect(page.locator(".dv-unlike")).to_contain_text("The prompts differ.")
+    expect(page.locator(".dv-unlike")).to_contain_text(
+        "The regions have 12 and 24 positions: the first 12 are compared."
+    )
+    page.get_by_role("button", name="Remove this trace").last.click()
+    page.locator("input[aria-label=Prompt]:visible").fill(LOS_DIEGO)
+    press(page, "+ decoder")
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(rows.locator("th")).to_have_text(["mine", "theirs", "DARD"])
+    expect(page.locator(".dv-unlike")).not_to_contain_text("prompts")
+    press(page, "Copy link")
+    expect(page.get_by_text("A trace from a file has no link")).to_be_visible()
+    page.locator("input[aria-label=Prompt]:visible").evaluate(DROP, files[:1])
+    expect(page.locator(".dw-slot:visible")).to_have_count(4)
+    page.locator("input[aria-label=Prompt]:visible").evaluate(DROP, files[:1])
+    expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("4 lanes are the most")
+    page.reload()
+    expect(rows.locator("th")).to_have_text(["mine", "theirs", "DARD", "mine (4)"], timeout=15_000)
+
+
 # Addresses.
 
 
@@ -349,7 +399,9 @@ def test_a_message_covers_no_button_and_a_refused_prompt_is_told_apart(opened: O
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     press(page, "Copy link")
     notice = page.locator(".dw-notice:visible")
-    expect(notice).to_be_visible()
+    expect(notice).to_contain_text("In it are the prompt, the model’s name, the settings")
+    link = parse_qs(urlsplit(page.evaluate("navigator.clipboard.readText()")).query)
+    assert link["prompt"] == [LOS_DIEGO] and link["model"] == ["embedded"]
     colour = "(box) => getComputedStyle(box).borderLeftColor"
     assert notice.evaluate(colour) != alert.evaluate(colour)
 

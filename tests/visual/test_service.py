@@ -13,6 +13,7 @@ import pytest
 import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
 from dard.tasks import TASKS
+from tests.tiny import random_model
 from visual import service
 from visual.service import Studio, page_config
 
@@ -83,6 +84,31 @@ def test_lanes_in_lock_step_end_with_how_many_steps_each_has(studio: Studio) -> 
     numbers = [[found["step"]["i"] for r in replies for found in r["steps"] if found["branch"] == n] for n in (0, 1)]
     assert numbers == [list(range(1, lane["steps"] + 1)) for lane in made["lanes"]]
     assert len(made["table"]) == 2 and all(lane["finished"] for lane in made["lanes"])
+
+
+def test_traces_from_files_are_lanes_beside_live_ones(studio: Studio) -> None:
+    mine = dard.decode(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8)
+    other = dard.decode(random_model(3), "w5 w6 w7", gen_length=6)
+    files = [studio.open_trace(trace.to_bytes(), "mine")["run"] for trace in (mine, other)]
+    opened = [{"opened": key} for key in files]
+    live = {"decoder": "standard", "settings": {}}
+    view = studio.compare_lanes({"prompt": LOS_DIEGO, "lanes": [opened[0], live, opened[1]]})
+    assert [body["name"] for body in view["payloads"]] == ["mine", "Standard", "mine (3)"]
+    assert [len(body["steps"]) for body in view["payloads"]] == [mine.num_steps, 0, other.num_steps]
+    *replies, made = studio.passes({"run": view["run"]})
+    assert {found["branch"] for reply in replies for found in reply["steps"]} == {1}
+    assert [lane["branch"] for lane in made["lanes"]] == [1] and "table" not in view
+    rows = made["table"]
+    assert [row["passes"] for row in rows] == [mine.num_steps, 2, other.num_steps]
+    standard = dard.decode(los_diego(), LOS_DIEGO, decoder="standard")
+    changed = sum(a != b for a, b in zip(mine.tokens, standard.tokens, strict=True))
+    assert [row["changed"] for row in rows] == [changed, 0, None]  # nothing to count another model's tokens against
+    alone = studio.compare_lanes({"lanes": opened})
+    assert [row["passes"] for row in alone["table"]] == [mine.num_steps, other.num_steps]
+    assert len(studio.export({"run": alone["run"], "kind": "lanes"})[2]) > len(studio.export({"run": alone["run"]})[2])
+    for bad in ([{"opened": "guess"}], [{"opened": 5}], [{"opened": files[0]}] * 5):
+        with pytest.raises(dard.InputError):
+            studio.compare_lanes({"lanes": bad})
 
 
 def test_a_branch_leaves_the_original_alone(studio: Studio) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -13,7 +12,7 @@ import gradio as gr
 
 from dard.state import InputError
 from visual.payload import pack
-from visual.service import UPLOAD_AT_MOST, Studio, decoded, text
+from visual.service import UPLOAD_AT_MOST, Studio, decoded, file, text
 
 # What is sent at once, and may be lost: steps are asked for again by their number. Everything else waits for the answer
 # after it, so the last of it comes with the end.
@@ -46,7 +45,8 @@ def build_component(
     it may ask for that runs the model, one at a time in `queue`; `calls` are quick, by default those of the viewer."""
 
     def open_trace(request: dict[str, Any]) -> dict[str, Any]:
-        return studio.open_trace(decoded(request.get("data"), "trace file", UPLOAD_AT_MOST))
+        name = text(request, "name", 200, "from a file")
+        return studio.open_trace(decoded(request.get("data"), "trace file", UPLOAD_AT_MOST), name)
 
     def open_image(request: dict[str, Any]) -> dict[str, Any]:
         return studio.open_image(decoded(request.get("data"), "image file", UPLOAD_AT_MOST))
@@ -128,11 +128,6 @@ def build_component(
         concurrency_limit=1,
         api_visibility="private",
     )
-
-
-def file(name: str, media: str, content: bytes) -> dict[str, Any]:
-    """A file on its way to the browser."""
-    return {"kind": "file", "name": name, "media": media, "data": base64.b64encode(content).decode()}
 
 
 def answer(reply: dict[str, Any]) -> Any:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import resources
 from typing import Any
 
-from visual.lab import Lab
-from visual.service import Studio
-from visual.tabs.component import build_component, file
+from visual.lab import Lab, plotly
+from visual.service import Studio, file
+from visual.tabs.component import build_component
 
 
 def build_lab(studio: Studio) -> None:
@@ -34,13 +32,3 @@ def build_lab(studio: Studio) -> None:
         calls=(lab_recorded, lab_runs, lab_stop, lab_file, plotly),
         queue="lab",  # an experiment takes minutes; decodes must not wait for it
     )
-
-
-def plotly(_: dict[str, Any]) -> dict[str, Any]:
-    """The chart library, for a browser that is about to draw its first chart."""
-    return {"kind": "script", "text": plotly_source()}
-
-
-@cache
-def plotly_source() -> str:
-    return (resources.files("plotly") / "package_data" / "plotly.min.js").read_text(encoding="utf-8")

@@ -1,0 +1,70 @@
+"""The static site on a plain web server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.conftest import Visit
+from tests.browser.test_open import served
+from visual.service import gallery, lessons
+from visual.site import main
+
+Visiting = Callable[..., Visit]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("site")
+    main(str(folder))
+    with served(folder) as url:
+        yield url
+
+
+def test_the_gallery(site: str, visit: Visiting) -> None:
+    page = visit(f"{site}/", ready=".cases").page
+    assert page.locator(".cases h2").all_inner_texts() == [case["name"] for case in gallery()]
+    links = page.eval_on_selector_all("a", "(found) => found.map((a) => a.getAttribute('href'))")
+    for link in links:
+        assert page.request.get(f"{site}/{link}").ok, link
+    page.get_by_role("link", name="step by step").first.click()
+    page.wait_for_selector("body[data-ready]")
+    expect(page.get_by_role("heading", name="Los Diego")).to_be_visible()
+    page = visit(f"{site}/gallery/01-los-diego-compared.html").page
+    expect(page.get_by_role("heading", name="4 decodes, one scrubber")).to_be_visible()
+    page = visit(f"{site}/view.html?url=gallery/01-los-diego.trace.json.gz").page
+    expect(page.locator("#title")).to_have_text("01-los-diego")
+
+
+def test_learn(site: str, visit: Visiting) -> None:
+    """Every page of the tour shows its decode, also with several lanes, and nothing asks for a model."""
+    page = visit(f"{site}/learn.html", ready="button[data-position]").page
+    for number, lesson in enumerate(lessons()):
+        expect(page.locator(".dl-title")).to_have_text(lesson["title"])
+        expect(page.locator(".dv-who:visible")).to_have_count(len(lesson["show"].get("lanes", [])))
+        expect(page.locator("body")).not_to_have_class(re.compile("dw-busy"))
+        page.get_by_role("button", name="Show the answer").click()
+        expect(page.locator(".dl-answer")).to_have_text(lesson["answer"])
+        expect(page.locator(".dv-why")).not_to_have_text("…")
+        if number + 1 < len(lessons()):
+            page.get_by_role("button", name="Next").click()
+    expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
+    page.reload()
+    expect(page.locator(".dl-title")).to_have_text(lessons()[-1]["title"])
+
+
+def test_recorded_results(site: str, visit: Visiting) -> None:
+    page = visit(f"{site}/results.html", ready=".dx-table").page
+    expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=15_000)
+    expect(page.get_by_role("button", name="Run experiment")).to_have_count(0)
+    page.locator(".dx-table button").first.click()
+    expect(page.get_by_role("region", name="Runs behind a point")).to_contain_text("runs,")
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Download tables").click()
+    assert Path(saved.value.path()).read_text(encoding="utf-8").startswith("#")
+    page.get_by_label("Experiment", exact=True).select_option("endings")
+    expect(page.locator(".dx-about")).to_contain_text("samples")
