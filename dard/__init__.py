@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from dard.about import About, Column, Event, Path, Threshold
 from dard.state import InputError
-from dard.trace import Step, Trace, TraceError
+from dard.trace import Cause, Step, Trace, TraceError, Verdict
 
 if TYPE_CHECKING:
+    from dard.cause import causes, examine
     from dard.decoders import Decoder, register_decoder
     from dard.models import load_model, register_model
     from dard.recording import Recording, record
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = [
     "About",
+    "Cause",
     "Column",
     "Decoder",
     "Event",
@@ -39,8 +41,11 @@ __all__ = [
     "Threshold",
     "Trace",
     "TraceError",
+    "Verdict",
+    "causes",
     "compare",
     "decode",
+    "examine",
     "load_model",
     "record",
     "register_decoder",
@@ -52,8 +57,10 @@ _HOMES = {
     "Recording": "dard.recording",
     "Session": "dard.session",
     "Settings": "dard.settings",
+    "causes": "dard.cause",
     "compare": "dard.session",
     "decode": "dard.session",
+    "examine": "dard.cause",
     "load_model": "dard.models",
     "record": "dard.recording",
     "register_decoder": "dard.decoders",
