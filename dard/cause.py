@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from dard.decoders.base import Decision
+from dard.decoders.base import Decision, block_places
 from dard.driver import TOKENS_AT_MOST, altered, ask, rows_of
 from dard.models.base import Answer, Question, answer_all, check_needs, offers
 from dard.models.memory import memory_guard
@@ -118,6 +120,12 @@ def before(
         yield verdict
         if seconds is not None and time.perf_counter() - began >= seconds:
             return
+
+
+def some_causes(session: Session, position: int, seconds: float, known: Verdict | None) -> Verdict:
+    """As many causes of the next step's verdict as so many seconds allow, beyond those that are known."""
+    *_, verdict = before(session, position, seconds=seconds, known=known)
+    return verdict
 
 
 def asked(session: Session, position: int) -> tuple[Question, Tensor]:
@@ -252,12 +260,15 @@ def settled(verdict: Verdict, found: Sequence[Cause], trials: Sequence[Trial], l
     )
 
 
-def attention(session: Session) -> tuple[Question, Tensor]:
-    """The question of the next step, and where every row of it looks: [layers, S, S], from a model that offers it."""
-    model = session.model
+def attention(session: Session) -> NDArray[np.float32]:
+    """Where the queries of the next pass look, from a model that offers it: weights [layers, 2B, 2B] of the block and
+    its shadow, as in a step's mask. What a row lacks of 1 goes to what lies outside the block."""
+    model, state = session.model, session.state
     check_needs(model, frozenset({"attention"}), "the view of attention")
-    question = ask(session.decoder, model, session.settings, session.state)
-    question = replace(question, attention=tuple(range(model.num_layers)))
-    found = answer_all(model, [question])[0].attention
+    question = ask(session.decoder, model, session.settings, state)
+    if len(question.ids) != len(state.prompt) + len(state.tokens) + len(state.block_range):
+        raise InputError("this pass has no shadow, and so no mask to put its attention on")
+    found = answer_all(model, [replace(question, attention=tuple(range(model.num_layers)))])[0].attention
     assert found is not None
-    return question, found
+    inside = block_places(state)
+    return found.cpu()[:, inside[:, None], inside].numpy()

@@ -493,15 +493,15 @@ class Trace:
         """The causes of a step's verdict on a position, if they were asked for."""
         return next((each for each in self.causes if (each.step, each.position) == (step, position)), None)
 
-    def why(self, step: Step, position: int) -> str:
-        """One sentence about a position at a step, whether it changed or not.
+    def why(self, step: Step, position: int, causes: bool = True) -> str:
+        """One sentence about a position at a step, whether it changed or not, and its cause if that is known.
 
         Those that changed have it in the trace. About the others the decoder is asked, if it is known here.
         """
         from dard.words import because, sentence
 
         said = step.why.get(position) or sentence(self, step, position)
-        verdict = self.verdict(step.index, position)
+        verdict = self.verdict(step.index, position) if causes else None
         cause = because(self, verdict) if verdict else ""
         return f"{said[:-1]}; {cause}." if cause else said
 

@@ -219,10 +219,11 @@ export class Inspector {
   sentence(slice, frame, position, fixed) {
     const why = this.lane.head.start.why;
     const text = !frame.index ? (frame.marks[position] & 32 ? why.edited : fixed ? why.given : why.free) : slice?.y ?? '…';
-    const key = `${text}|${slice?.k || ''}`;
+    const cause = this.lane.causes.get(`${frame.index}/${position}`)?.because;
+    const key = `${text}|${slice?.k || ''}|${cause || ''}`;
     if (this.whyKey === key) return;
     this.whyKey = key;
-    put(this.why, rich(text), slice?.k ? h('span', { class: 'dv-warn' }, ' ', rich(slice.k)) : null);
+    put(this.why, cause ? [rich(text.slice(0, -1)), '; ', h('b', {}, rich(cause)), '.'] : rich(text), slice?.k ? h('span', { class: 'dv-warn' }, ' ', rich(slice.k)) : null);
     this.why.title = slice?.k ? `${text} ${slice.k}` : text;
     this.why.classList.toggle('dv-long', key.length > 215);
   }

@@ -1,5 +1,6 @@
 // The panel of the mask: the heatmap with its switches, its pointer and its keys, and the sentence about a cell.
 
+import { showSide, sideTabs } from './causes.js';
 import { choice, h, pointOn, press, put, setText, whole } from './dom.js';
 import { Mask } from './mask.js';
 import { GLOSSARY, symbol } from './symbols.js';
@@ -25,9 +26,9 @@ export class MaskPanel {
     state.reach = whole(state.reach, 0, lane.head.layers);
   }
 
-  /** Where the trace holds dependencies, they stand in this place. */
-  static fits({ about }) {
-    return !about.graph;
+  /** Where the trace holds dependencies, they stand in this place; so may causes. */
+  static fits({ about }, viewer) {
+    return !about.graph && (viewer.state.side !== 'causes' || viewer.room);
   }
 
   constructor(viewer) {
@@ -54,7 +55,7 @@ export class MaskPanel {
     this.layerRow = h('label', { class: 'dv-layers' }, this.layers, this.layerText);
     this.six = h('div', { class: 'dv-six' }, SIX.map(([n, who, what]) => h('span', {}, h('i', {}, String(n)), h('b', {}, symbol(who[0]), ' in ', symbol(who.at(-1))), what)));
     this.box = h('section', { class: 'dv-panel dv-p-mask', 'aria-label': 'mask' },
-      h('div', { class: 'dv-ph' }, h('h2', {}, 'Mask'), this.sub, h('span', { class: 'dv-grow' }), this.order, this.depth),
+      h('div', { class: 'dv-ph' }, (this.tabs = sideTabs(viewer)), this.sub, h('span', { class: 'dv-grow' }), this.order, this.depth),
       this.area, h('div', { class: 'dv-maskline' }, this.legend, this.layerRow), this.six, this.note);
     this.listen();
   }
@@ -182,6 +183,7 @@ export class MaskPanel {
     const block = lane.head.block < lane.length ? ` · ${frame.block[0]}–${frame.block[1] - 1}` : '';
     const later = lane.head.sees ? ` · blocks of ${lane.head.sees}, none sees a later one` : '';
     setText(this.sub, (frame.index ? `step ${frame.index}${block}` : 'start') + later);
+    showSide(this.tabs, 'mask');
     press(this.order, state.order);
     press(this.depth, state.reach ? 'reach' : 'direct');
     this.drawLegend(lane, state.reach > 0, frame.plain);

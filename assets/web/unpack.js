@@ -103,6 +103,7 @@ export class Lane {
     }];
     this.mark(this.frames[0]);
     this.asked = new Map();
+    this.causes = new Map((payload.causes ?? []).map((verdict) => [`${verdict.step}/${verdict.position}`, verdict]));
     const { columns } = this.about;
     const mirrored = new Set(columns.map((column) => column.mirror));
     this.sides = columns.filter((column) => !mirrored.has(column.name)); // each a lane beside the score

@@ -115,7 +115,7 @@ export function mountWatch(root, bridge, config) {
   function branch(lane, edit) {
     client.branch(lane, edit, (reply) => {
       edits[reply.branch] = [...edits[lane.branch], edit];
-      show(reply, { step: edit.step, position: edit.position });
+      show(reply, { step: edit.step, position: edit.check ?? (edit.hide ? viewer.state.position : edit.position) });
     });
   }
 

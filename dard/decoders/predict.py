@@ -82,7 +82,8 @@ def predict(
 
     With `mask_counts` the mask token still takes its share of the probability (the published baselines do not
     take it out); otherwise it has probability 0. The tokens `also` follow the most probable ones in the tables. With a
-    temperature the choice is the arg max of logits − temperature · log(−log u), as LLaDA samples, and its probability is the plain softmax value.
+    temperature the choice is the arg max of logits − temperature · log(−log u), as LLaDA samples, and its probability
+    is the plain softmax value.
     """
     rows, vocab = logits.shape
     mask_column = logits[:, mask_id].to(precision, copy=True)  # a view would be overwritten
