@@ -235,7 +235,12 @@ export class Causes {
     g.fillStyle = theme.ink;
     triangle(g, at, top - 6, 4);
     const left = verdict.actual < low + 0.35 * (high - low);
-    text(`actual ${three(verdict.actual)}`, at + (left ? 8 : -8), top - 10, left ? 'left' : 'right', `650 11px ${theme.sans}`, theme.ink);
+    const words = `actual ${three(verdict.actual)}`;
+    g.font = `650 11px ${theme.sans}`;
+    const wide = g.measureText(words).width;
+    g.fillStyle = theme.panel; // a threshold's line must not cross it
+    g.fillRect(left ? at + 6 : at - 10 - wide, top - 16, wide + 4, 11);
+    text(words, at + (left ? 8 : -8), top - 10, left ? 'left' : 'right', g.font, theme.ink);
   }
 
   row(g, [position, word, p, state], y, x, text, hidden) {
