@@ -241,6 +241,13 @@ def probability(table: dict[int, float], token: int) -> float:
     return round(min(1.0, max(0.0, table[token])), 6)
 
 
+def attended_by(session: Session, position: int) -> dict[int, float]:
+    """How much the next step's prediction of a position looks at each other one, in the mean over layers."""
+    question, rows = asked(session, position)
+    question = replace(question, attention=tuple(range(session.model.num_layers)))
+    return attended(answer_all(session.model, [question])[0], question, rows, len(session.state.prompt))
+
+
 def attended(answer: Answer, question: Question, rows: Tensor, start: int) -> dict[int, float]:
     """How much these rows look at each position, the mean over layers; empty where nobody asked for it."""
     if answer.attention is None:

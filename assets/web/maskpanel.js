@@ -65,8 +65,8 @@ export class MaskPanel {
     this.layerRow = h('label', { class: 'dv-layers' }, this.layers, this.layerText);
     this.six = h('div', { class: 'dv-six' }, SIX.map(([n, who, what]) => h('span', {}, h('i', {}, String(n)), h('b', {}, symbol(who[0]), ' in ', symbol(who.at(-1))), what)));
     this.box = h('section', { class: 'dv-panel dv-p-mask', 'aria-label': 'mask' },
-      h('div', { class: 'dv-ph' }, (this.tabs = sideTabs(viewer)), this.sub, h('span', { class: 'dv-grow' }), this.order, this.depth),
-      this.area, h('div', { class: 'dv-maskline' }, this.legend, this.layerRow), this.six, this.stack, this.note);
+      h('div', { class: 'dv-ph' }, (this.tabs = sideTabs(viewer)), this.sub, h('span', { class: 'dv-grow' }), this.order),
+      h('div', { class: 'dv-views' }, this.depth, this.layerRow), this.area, h('div', { class: 'dv-maskline' }, this.legend), this.six, this.stack, this.note);
     this.listen();
   }
 
