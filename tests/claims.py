@@ -25,6 +25,14 @@ def sees(step: Step, path: str, query: int, key: int) -> bool:
     return bool(step.mask[query + (len(step.mask) // 2 if path == "s" else 0)][key])
 
 
+def verdict(trace: dard.Trace, step: Step, position: int) -> dard.Verdict:
+    """A verdict of a trace of the embedded model, with its causes."""
+    session = dard.Session(dard.load_model(trace.model), trace.prompt, trace.decoder, **trace.settings)
+    session.run()
+    *_, found = dard.examine(session, step.index, position)
+    return found
+
+
 CHECKS: dict[str, Check] = {
     # at a step and a position
     "token": lambda wanted, trace, step, position: trace.word(step.tokens[position]) == wanted,
@@ -35,6 +43,19 @@ CHECKS: dict[str, Check] = {
     "weight": lambda wanted, trace, step, position: round(step.weights[position], 2) == wanted,
     "best": lambda wanted, trace, step, position: all(
         trace.word(step.top[path].at(position)[0][0]) == word for path, word in wanted.items()
+    ),
+    # of the verdict of a step on a position, and its causes
+    "verdict": lambda wanted, trace, step, position: round(verdict(trace, step, position).actual, 3) == wanted,
+    "deciding": lambda wanted, trace, step, position: (
+        {str(c.position): [round(c.without, 3), c.state] for c in verdict(trace, step, position).deciding} == wanted
+    ),
+    "others_at_most": lambda wanted, trace, step, position: all(
+        round(cause.without, 3) <= wanted
+        for cause in verdict(trace, step, position).causes
+        if cause not in verdict(trace, step, position).deciding
+    ),
+    "close_call": lambda wanted, trace, step, position: (
+        [cause.state for cause in verdict(trace, step, position).deciding] == wanted[0] * [wanted[1]]
     ),
     # at a step
     "only": lambda wanted, trace, step, position: all(getattr(step, event) == at for event, at in wanted.items()),

@@ -62,11 +62,12 @@ export class MaskPanel {
       if (n != null) viewer.set({ attention: n < viewer.lane.head.layers ? n + 1 : 0 });
     });
     this.layerText = h('span', { class: 'dv-layertext' });
+    this.dirty = h('span', { class: 'dv-dirty' });
     this.layerRow = h('label', { class: 'dv-layers' }, this.layers, this.layerText);
     this.six = h('div', { class: 'dv-six' }, SIX.map(([n, who, what]) => h('span', {}, h('i', {}, String(n)), h('b', {}, symbol(who[0]), ' in ', symbol(who.at(-1))), what)));
     this.box = h('section', { class: 'dv-panel dv-p-mask', 'aria-label': 'mask' },
       h('div', { class: 'dv-ph' }, (this.tabs = sideTabs(viewer)), this.sub, h('span', { class: 'dv-grow' }), this.order),
-      h('div', { class: 'dv-views' }, this.depth, this.layerRow), this.area, h('div', { class: 'dv-maskline' }, this.legend), this.six, this.stack, this.note);
+      h('div', { class: 'dv-views' }, this.depth, this.layerRow), this.area, h('div', { class: 'dv-maskline' }, this.legend, this.dirty), this.six, this.stack, this.note);
     this.listen();
   }
 
@@ -277,15 +278,17 @@ export class MaskPanel {
     this.layerRow.classList.toggle('dv-off', !reach && attention < 0);
     if (+this.layers.min !== least) this.layers.min = least;
     if (+this.layers.value !== value) this.layers.value = value;
-    this.layerText.classList.toggle('dv-warn', false);
+    this.dirty.hidden = !reach;
+    this.layers.setAttribute('aria-label', attention >= 0 ? 'layer of attention' : 'layers of reach');
     if (attention >= 0) {
       const { layers } = this.viewer.lane.head;
       setText(this.layerText, attention ? `layer ${attention} of ${layers}` : `mean of ${layers} layers`);
       return;
     }
     const dirty = Object.values(frame.contaminated || {}).filter((depth) => depth <= reach).length;
-    setText(this.layerText, `${reach} layer${reach > 1 ? 's' : ''} · ${dirty ? `${dirty} contaminated ◂` : 'none contaminated'}`);
-    this.layerText.classList.toggle('dv-warn', dirty > 0);
+    setText(this.layerText, `${reach} layer${reach > 1 ? 's' : ''}`);
+    setText(this.dirty, dirty ? `${dirty} contaminated ◂` : 'none contaminated');
+    this.dirty.classList.toggle('dv-warn', dirty > 0);
   }
 
   drawLegend(lane, view, plain) {

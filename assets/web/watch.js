@@ -62,7 +62,7 @@ export function mountWatch(root, bridge, config) {
       onFull: () => showFull(),
       next: [
         clashing && ['a Sudoku that clashes with itself', () => { showFull(); openCase(clashing); }],
-        ['why this works, in ten pages', () => showTab('Learn')],
+        ['why this works, in eleven pages', () => showTab('Learn')],
         ['a sentence of your own', () => { showFull(); prompt.focus(); prompt.select(); }],
         ['all four side by side', () => openComparison(item)],
       ].filter(Boolean),

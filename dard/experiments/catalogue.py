@@ -21,7 +21,8 @@ from dard.tasks.base import Judge
 from dard.tasks.benchmarks import BENCHMARKS, open_benchmark
 
 _ALL: tuple[type[Experiment], ...] = (
-    Pareto, MaskAblation, MixingAblation, WeightStatistics, Ordering, Thresholds, Lengths, Cost, Contamination, Endings, Causes,
+    Pareto, MaskAblation, MixingAblation, WeightStatistics, Ordering, Thresholds, Lengths, Cost, Contamination, Endings,
+    Causes,
 )  # fmt: skip
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment() for experiment in _ALL}
