@@ -28,7 +28,7 @@ Format, version 2. The header's keys have their plain names; `about` is the trac
 
 The header's `board` ({"width", "box", "given"}) is there where the prompt's task lays its answer out in rows and every
 token is a word: the first positions are its cells. A mark has places, the units they share (two that clash) or none,
-and a sentence.
+and a sentence. Its `causes` are those that were asked for, each a `verdict_payload`.
 
 A slice of a token's life: y sentence, d deciding path, paths {name: top tokens as [id, ten-thousandths, …]},
 k sentence about a contaminated verification, g the cells of its row that the rule looked at, as [position, byte, …].

@@ -168,11 +168,16 @@ export class Causes {
     const { verdict } = this;
     this.body.hidden = !verdict;
     if (!verdict) return;
+    this.lay(verdict);
+    this.on(this.seen.canvas, this.rows.seen, false);
+    this.on(this.hidden.canvas, this.rows.hidden, true);
+  }
+
+  /** Which rows, and on which part of the axis. */
+  lay(verdict) {
     const [hidden, seen] = [verdict.causes.filter((each) => each[4]), verdict.causes.filter((each) => !each[4])];
     this.rows = { seen: seen.slice(0, this.all ? undefined : MOST), hidden: hidden.slice(0, MOST), more: seen.slice(MOST) };
     this.span = this.wide ? [0, 1] : this.closeUp(verdict, seen) ?? [0, 1];
-    this.on(this.seen.canvas, this.rows.seen, false);
-    this.on(this.hidden.canvas, this.rows.hidden, true);
   }
 
   /** The thresholds that concern this verdict. */
@@ -374,7 +379,9 @@ export class Causes {
   }
 
   svg(canvas) {
-    if (!this.verdict) throw new Error(this.lacking ?? 'The causes of this verdict are not known yet.');
+    if (!this.verdict) throw new Error(this.lacking ?? 'The causes of this verdict are not known yet; open Causes.');
+    this.width ||= 312;
+    this.lay(this.verdict);
     this.on(canvas, this.rows.seen, false);
   }
 
