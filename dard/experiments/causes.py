@@ -17,7 +17,7 @@ import numpy as np
 
 from dard.cause import at_step, attended_by, examine
 from dard.experiments.base import Experiment
-from dard.experiments.figures import Figure, bars, figure
+from dard.experiments.figures import Figure, figure, kind_bars
 from dard.experiments.points import Point, points
 from dard.experiments.results import Results
 from dard.experiments.sweep import Row
@@ -77,19 +77,10 @@ class Causes(Experiment):
         def height(p: Point) -> float | None:
             return 100 * fmean(each["kind"] == p.label for each in revoked(p)) if revoked(p) else None
 
-        traces = [
-            bars(
-                [Point(p.variant, p.rows, label=kind) for p in points(results)],
-                height,
-                f"{kind}: %{{y:.1f}} %<extra></extra>",
-                name=kind,
-                marker={"color": colour},
-                texttemplate="%{y:.1f}",
-            )
-            for kind, colour in KINDS.items()
-        ]
         title = "The main influence on a revocation: {task_title}"
-        return figure(results, traces, "", "share of revocations (%)", title, barmode="stack")
+        return figure(
+            results, kind_bars(points(results), KINDS, height), "", "share of revocations (%)", title, barmode="stack"
+        )
 
 
 def revoked(p: Point) -> list[dict[str, Any]]:
