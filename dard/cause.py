@@ -88,9 +88,7 @@ def before(
     tried = {(cause.position, cause.shown) for cause in known.causes} if known else set()
     trials = [trial for trial in trials_of(session, question, rows) if trial not in tried and (shown or not trial[1])]
     crowd = len(trials) >= size
-    first = question
-    if crowd and "attention" in offers(model):
-        first = replace(question, attention=tuple(range(model.num_layers)))
+    first = looking(session, question) if crowd and "attention" in offers(model) else question
     kept = reachable(question, model.mask_id)
     looks: dict[int, float] = {}
     verdict: Verdict | None = None
@@ -241,10 +239,15 @@ def probability(table: dict[int, float], token: int) -> float:
     return round(min(1.0, max(0.0, table[token])), 6)
 
 
+def looking(session: Session, question: Question) -> Question:
+    """A question that asks for attention too: of all layers, or of those that its decoder wants to know anyway."""
+    return replace(question, attention=question.attention or tuple(range(session.model.num_layers)))
+
+
 def attended_by(session: Session, position: int) -> dict[int, float]:
     """How much the next step's prediction of a position looks at each other one, in the mean over layers."""
     question, rows = asked(session, position)
-    question = replace(question, attention=tuple(range(session.model.num_layers)))
+    question = looking(session, question)
     return attended(answer_all(session.model, [question])[0], question, rows, len(session.state.prompt))
 
 
