@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from dard.about import About, Column, Event, Path, Threshold
 from dard.state import InputError
-from dard.trace import Step, Trace, TraceError
+from dard.trace import Cause, Step, Trace, TraceError, Verdict
 
 if TYPE_CHECKING:
+    from dard.cause import causes, examine
     from dard.decoders import Decoder, register_decoder
     from dard.extras import widget
     from dard.models import load_model, register_model
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 __all__ = [
     "About",
+    "Cause",
     "Column",
     "Decoder",
     "Event",
@@ -40,8 +42,11 @@ __all__ = [
     "Threshold",
     "Trace",
     "TraceError",
+    "Verdict",
+    "causes",
     "compare",
     "decode",
+    "examine",
     "load_model",
     "record",
     "register_decoder",
@@ -54,8 +59,10 @@ _HOMES = {
     "Recording": "dard.recording",
     "Session": "dard.session",
     "Settings": "dard.settings",
+    "causes": "dard.cause",
     "compare": "dard.session",
     "decode": "dard.session",
+    "examine": "dard.cause",
     "load_model": "dard.models",
     "record": "dard.recording",
     "register_decoder": "dard.decoders",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn
@@ -16,7 +16,12 @@ from rich.table import Column, Table
 
 from dard.plugins import files_in, load_file
 from dard.state import InputError
-from dard.trace import Trace
+from dard.trace import Trace, Verdict
+
+if TYPE_CHECKING:
+    from dard.session import Session
+
+CAUSES_SECONDS = 5.0
 
 
 class Parser(argparse.ArgumentParser):
@@ -141,12 +146,27 @@ def decode_command(args: argparse.Namespace) -> None:
         task = bar.add_task(args.decoder, total=free)
         session.run(lambda step: bar.update(task, completed=free - step.states.count("M")))
     trace = session.trace
+    if args.causes is not None:
+        trace.causes = list(transitions(session, args.causes))
     if args.trace:
         save(trace, args.trace)
     if args.json:
         sys.stdout.write(trace.to_bytes(compress=False).decode() + "\n")
     else:
-        show_trace(plain_console(), trace, sentences=args.why)
+        show_trace(plain_console(), trace, sentences=args.why or args.causes is not None)
+
+
+def transitions(session: Session, seconds: float) -> Iterator[Verdict]:
+    """Every transition's verdict with its causes."""
+    from dard.cause import examine
+
+    if not seconds > 0:
+        raise InputError(f"--causes = {seconds:g} is not allowed; it must be a number of seconds above 0")
+    wanted = [(step.index, position) for step in session.steps for position in step.why]
+    with progress_bar() as bar:
+        for number, position in bar.track(wanted, description="causes"):
+            *_, verdict = examine(session, number, position, seconds=seconds)
+            yield verdict
 
 
 def compare_command(args: argparse.Namespace) -> None:
@@ -297,6 +317,10 @@ def add_decode(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("prompt")
     parser.add_argument("--decoder", default="dard", help=f"one of {', '.join(DECODERS)} (default dard)")
     parser.add_argument("--why", action="store_true", help="print the sentence of every transition")
+    parser.add_argument(
+        "--causes", nargs="?", type=float, const=CAUSES_SECONDS, metavar="SECONDS",
+        help="and which token made it: hide each in turn, for at most so many seconds a transition (default 5)",
+    )  # fmt: skip
     parser.set_defaults(func=decode_command)
     add_output(parser, "FILE")
 

@@ -19,6 +19,7 @@ from rich.progress import Progress
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from dard import driver
+from dard.cause import causes
 from dard.decoders import get_decoder, make_settings
 from dard.driver import one_step
 from dard.models import load_model
@@ -31,7 +32,7 @@ from dard.state import DecodeState, InputError, initial_state
 from dard.tasks import TASKS
 from dard.timing import Times, alternate, peak_during, ratio
 
-BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6, "i": 1.3, "j": 1.6, "l": 1.05, "m": 1.15}
+BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6, "i": 1.3, "j": 1.6, "l": 1.05, "m": 1.15, "n": 8.0}
 RIVALS = ("dapd", "remix", "edit")  # rows i, j and k
 
 
@@ -195,6 +196,23 @@ def recording_seconds(model: BackboneModel, prompt: int, region: int, repeats: i
     return alternate(repeats, calls, tick)
 
 
+def causes_seconds(repeats: int, tick: Callable[[], None]) -> Times:
+    """The causes of one verdict in a template of 24 tokens on the embedded model, and one pass over that template."""
+    city = " The city of [MASK] [MASK] is on the Southern California coast ."
+    session = Session(load_model("embedded"), 2 * city, tau_c=0.4, tau_u=0.5)
+    session.run()
+    position = session.state.fixed.index(False)
+    question = driver.ask(session.decoder, session.model, session.settings, session.at(1).state)
+    return alternate(
+        repeats,
+        {
+            "causes": lambda: causes(session, 2, position, shown=False),
+            "pass": lambda: session.model.logits(question.ids, question.positions, question.mask, question.rows),
+        },
+        tick,
+    )
+
+
 def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None) -> dict[str, Any]:
     """Measure everything. `small` is a model of a second's work, for trying the command and for tests."""
     if repeats < 1 or repeats > 1000:
@@ -204,7 +222,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     )
     long_prompt, sums = (64, 1) if small else (1024, 10)  # a picture is 1024 tokens to MMaDA
     task = (
-        bar.add_task("bench", total=(12 + 2 * len(RIVALS)) * (repeats + 1) + 2 * (2 * repeats + 1) + sums)
+        bar.add_task("bench", total=(14 + 2 * len(RIVALS)) * (repeats + 1) + 2 * (2 * repeats + 1) + sums)
         if bar
         else None
     )
@@ -246,6 +264,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     changed, total = prefix_changes(sums, tick)
     rivals = {name: rival_seconds(model, name, values, prompt, repeats, tick) for name in RIVALS}
     foreign = recording_seconds(model, prompt, region, repeats, tick)
+    hidings = causes_seconds(repeats, tick)
 
     def row(key: str, what: str, value: float | None, shown: str) -> dict[str, Any]:
         limit = BARS.get(key)
@@ -265,6 +284,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     e = ratio(lanes, "together", "alone")
     f, g = (ratio(times, "block", "off") for times in prefix.values())
     l, m = (ratio(foreign, way, "bare") for way in ("recorded", "with_top"))
+    n = ratio(hidings, "causes", "pass")
     return {
         "setup": (
             f"random model: hidden {hidden}, {layers} layers, vocabulary {vocab}; prompt {prompt}, "
@@ -278,6 +298,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
                 "decode": runs,
                 "compare": lanes,
                 "foreign": foreign,
+                "causes": hidings,
                 **{f"prefix_{size}": times for size, times in prefix.items()},
                 **rivals,
             }.items()
@@ -313,5 +334,11 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
             ),
             row("l", "a sampler of someone else's, recorded without the top 5 / the same unrecorded", l, f"{l:.3f}"),
             row("m", "the same, recorded with the top 5 of every masked position", m, f"{m:.3f}"),
+            row(
+                "n",
+                "the causes of a verdict, 24 tokens of a template / one pass over it, embedded model",
+                n,
+                f"{n:.2f}",
+            ),
         ],
     }

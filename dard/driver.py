@@ -94,9 +94,18 @@ def shared(model: Model, group: list[Asked]) -> Iterator[tuple[Session, Step, De
 
 
 def ask(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) -> Question:
-    """What a step asks, under the mask the model really uses. With a prefix cache the prompt stays as it was in the
-    first step of the block; in a block-causal model nothing before the block can change, so all of it stays."""
-    question = as_trained(model, decoder.ask(model, settings, state))
+    """What a step asks, under the mask the model really uses, and without what was hidden from it by hand."""
+    question = keeping(decoder, model, settings, state, as_trained(model, decoder.ask(model, settings, state)))
+    if state.hidden is None:
+        return question
+    position, check = state.hidden
+    rows = None if check is None else rows_of(question, len(state.prompt) + check)
+    return altered(question, model.mask_id, len(state.prompt) + position, rows)
+
+
+def keeping(decoder: Decoder, model: Model, settings: Settings, state: DecodeState, question: Question) -> Question:
+    """With a prefix cache the prompt stays as it was in the first step of the block; in a block-causal model nothing
+    before the block can change, so all of it stays."""
     if settings.prefix_cache == "off":
         return question
     if (size := getattr(model, "block_size", None)) is not None:
@@ -109,6 +118,30 @@ def ask(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) 
         return question
     opening = ask(decoder, model, settings, state.opening) if state.opening else None
     return replace(question, frozen=Frozen(len(state.prompt), opening))
+
+
+def rows_of(question: Question, place: int) -> Tensor:
+    """The rows of a question that predict a place of the sequence."""
+    return question.rows[question.positions[question.rows] == place]
+
+
+def altered(
+    question: Question, mask_id: int, place: int, rows: Tensor | None = None, visible: bool = False
+) -> Question:
+    """A question in which the token at a place of the sequence is hidden: from everyone, its id a mask; or from some
+    rows alone, which see its shadow instead, if it has one. `visible` shows it to those rows, in its shadow's place."""
+    ids, mask = question.ids.clone(), question.mask
+    here, token = question.positions == place, question.ids != mask_id
+    if rows is None:
+        ids[here] = mask_id
+    else:
+        mask = mask.clone()
+        mask[rows[:, None], (here & token).nonzero()[:, 0]] = visible
+        mask[rows[:, None], (here & ~token).nonzero()[:, 0]] = not visible
+    frozen = question.frozen
+    if rows is None and frozen and frozen.opening and place < frozen.length:  # what is kept was computed from it
+        frozen = Frozen(frozen.length, altered(frozen.opening, mask_id, place))
+    return replace(question, ids=ids, mask=mask, frozen=frozen)
 
 
 def one_step(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) -> tuple[Step, DecodeState]:
@@ -162,6 +195,7 @@ def apply(state: DecodeState, decision: Decision) -> DecodeState:
         reliability=tuple(reliability),
         step=state.step + 1,
         memory=decision.memory,
+        hidden=None,
         opening=state.opening or state,
     )
 
@@ -186,6 +220,7 @@ def make_step(
         columns={"confidence": [round(c, 6) for c in after.confidence]},
         events=events(before, after, decision, declared_events(about)),
         facts={name: round(float(value), 6) for name, value in decision.facts.items()},
+        hidden=before.hidden,
     )
     step._link = Link(
         list(before.tokens),

@@ -178,6 +178,32 @@ class Session:
             branch._start_edited = tuple(sorted({*self._start_edited, position}))
         return branch
 
+    def hide(self, position: int, check: int | None = None) -> Session:
+        """A new session whose next pass does not see the token at a position (negative: of the prompt, from its end):
+        nobody in it, or only the prediction of the position `check`. What comes after sees it again.
+
+        >>> from dard.models.scripted import LOS_DIEGO, los_diego
+        >>> session = Session(los_diego(), LOS_DIEGO, decoder="dard", tau_c=0.4, tau_u=0.8)
+        >>> _ = session.step()
+        >>> session.hide(4).step().why[3].partition(" (")[2]
+        "'Diego' was hidden from everyone in this pass, by hand)."
+        """
+        state = self.state
+        if check is not None:
+            self._check_position(check)
+        first, last = -len(state.prompt), len(state.tokens) - 1
+        if isinstance(position, bool) or not isinstance(position, int) or not first <= position <= last:
+            raise InputError(
+                f"position = {position!r} is not allowed; position must be a whole number from {first} to {last}"
+            )
+        if position >= 0 and state.states[position] == MASKED:
+            raise InputError(f"position {position} is masked: there is no token to hide")
+        if self.finished:
+            raise InputError(f"this decode is finished after {len(self._steps)} steps; hide a token at an earlier one")
+        branch = self.at(len(self._steps))
+        branch._states[-1] = replace(state, hidden=(position, check))
+        return branch
+
     def _edited(self, last: Step, state: DecodeState, position: int) -> Step:
         """The last step as it is after an edit."""
         confidence: list[float | None] = [round(c, 6) for c in state.confidence]

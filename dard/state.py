@@ -45,7 +45,9 @@ class DecodeState:
     `memory` belongs to the decoder: what it must remember inside a block (see each decoder's file).
     `lead`: how many tokens of the prompt belong to the first block, which is shorter by them (block-causal models).
     `opening` is the state the block began with; nothing: this one. `record`: whether anyone will look at the step; what
-    is not needed to decide is left out otherwise.
+    is not needed to decide is left out otherwise. `watched`: tokens whose probability is wanted in every table, beside
+    the most probable. `hidden`: what the next pass alone shall not see, by hand: the position of a token, and the one
+    position whose rows do not see it, None for everyone's.
     """
 
     prompt: tuple[int, ...]
@@ -61,6 +63,8 @@ class DecodeState:
     memory: Any = None
     opening: DecodeState | None = None
     record: bool = True
+    watched: tuple[int, ...] = ()
+    hidden: tuple[int, int | None] | None = None
 
     @property
     def num_blocks(self) -> int:

@@ -9,7 +9,7 @@ from rich.text import Text
 from dard.metrics import measure
 from dard.state import CANDIDATE, MASKED, UNMASKED
 from dard.trace import Start, Step, Trace
-from dard.words import Words, summary
+from dard.words import Words, causes_note, summary
 
 # Okabe–Ito, as the page uses it; the letter keeps the states apart without colour.
 STYLES = {MASKED: "dim", CANDIDATE: "black on #E69F00", UNMASKED: "white on #0072B2"}
@@ -54,8 +54,10 @@ def show_trace(console: Console, trace: Trace, sentences: bool = False) -> None:
     console.print(row(0, token_line(trace, trace.start)))
     for step in trace.steps:
         parts: list[RenderableType] = [token_line(trace, step)]
-        if sentences:
-            parts += [Text(f"  {sentence}", "dim") for sentence in step.why.values()]
+        for position in step.why if sentences else ():
+            parts.append(Text(f"  {trace.why(step, position)}", "dim"))
+            if verdict := trace.verdict(step.index, position):
+                parts.append(Text(f"    {causes_note(trace, verdict)}", "dim"))
         console.print(row(step.index, Group(*parts)))
     if trace.steps:
         console.print(Text(summary(trace.steps[-1], trace.about, Words(trace.word)), "dim"))

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from dard.about import EVENTS, About, Name
+from dard.about import EVENTS, About, Letter, Name
 from dard.state import InputError
 
 VERSION = 2
@@ -39,6 +39,7 @@ TOP_K = 5
 MAX_FILE_BYTES = 64 << 20
 MAX_LENGTH = 8192  # positions of a region
 MAX_STEPS = 20_000
+MAX_VERDICTS = 10_000
 MAX_MASK_BYTES = 256 << 20
 MAX_GRAPH = 512  # positions of a graph whose cells are kept
 MAX_GRAPH_BYTES = 64 << 20  # the cells of all graphs of a trace
@@ -49,6 +50,7 @@ MAX_NAMED_ERRORS = 1000
 
 TokenId = Annotated[int, Field(ge=0, le=10_000_000)]
 Position = Annotated[int, Field(ge=0, lt=MAX_LENGTH)]
+Place = Annotated[int, Field(ge=-MAX_TEXT, lt=MAX_LENGTH)]  # a position, or a token of the prompt, counted from its end
 Number = Annotated[float, Field(ge=-1e9, le=1e9)]
 Positions = Annotated[list[Position], Field(max_length=MAX_LENGTH)]
 Values = Annotated[list[Number | None], Field(max_length=MAX_LENGTH)]
@@ -137,6 +139,45 @@ class Graph:
 
 
 @dataclass
+class Cause:
+    """What a verdict would have been `without` one token: the probability it gives, the state it leads to, and the
+    probability by each path. With `shown` it is one that the mask hid, and the numbers are those with it in view.
+    A negative position is in the prompt, counted from its end."""
+
+    position: Place
+    without: Share
+    state: Letter = ""
+    shown: bool = False
+    paths: Annotated[dict[Name, Share], Field(max_length=10)] = field(default_factory=dict)
+
+    __pydantic_config__ = STRICT
+
+
+@dataclass
+class Verdict:
+    """The verdict of a step on a position, and its causes: how sure it was of a `token`, by the path that decided and
+    by every path, and what state followed. `left` was not tried, and had this `share` of its attention, if known."""
+
+    step: Annotated[int, Field(ge=1, le=MAX_STEPS)]
+    position: Position
+    token: TokenId
+    path: Name
+    actual: Share
+    state: Letter
+    paths: Annotated[dict[Name, Share], Field(max_length=10)] = field(default_factory=dict)
+    causes: Annotated[list[Cause], Field(max_length=MAX_TEXT)] = field(default_factory=list)
+    left: Annotated[list[Place], Field(max_length=MAX_TEXT)] = field(default_factory=list)
+    share: Share | None = None
+
+    __pydantic_config__ = STRICT
+
+    @property
+    def deciding(self) -> list[Cause]:
+        """The tokens without which the state would have been another."""
+        return [cause for cause in self.causes if not cause.shown and cause.state != self.state]
+
+
+@dataclass
 class Start:
     """The region before the first step. `edited` lists positions that were changed by hand."""
 
@@ -181,6 +222,8 @@ class Step:
     | why | one sentence per position that changed |
     | graph | how strongly positions depend on one another, for decoders that look |
     | soft | the words that masked positions are made of in the next pass, and their shares; the rest is mask |
+    | hidden | a token that this pass was kept from seeing by hand: its position (negative: in the prompt), and the |
+    |   | position whose prediction alone did not see it, null: nobody's did |
     | ended_by | how the block ended, if it ended here |
     | goes_on | true where nothing is masked and the block still goes on |
     | forward_seconds, other_seconds | wall time of the model call and of everything else |
@@ -201,6 +244,7 @@ class Step:
     why: Annotated[dict[Position, Sentence], Field(max_length=MAX_LENGTH)] = field(default_factory=dict)
     graph: Graph | None = None
     soft: Top | None = None
+    hidden: tuple[Place, Position | None] | None = None
     ended_by: Annotated[str, Field(max_length=40)] | None = None
     goes_on: bool = False
     forward_seconds: Seconds = 0.0
@@ -313,6 +357,10 @@ class Step:
     def forced(self) -> list[int]:
         return self.happened("forced")
 
+    def hides(self, place: int, position: int) -> bool:
+        """Whether a token was hidden by hand from what was predicted at a position."""
+        return self.hidden is not None and self.hidden[0] == place and self.hidden[1] in (None, position)
+
     # Its mask.
 
     @property
@@ -397,6 +445,7 @@ class Trace:
     text: Annotated[str, Field(max_length=MAX_TEXT)]
     about: About = field(default_factory=About)
     block_size: Annotated[int, Field(ge=1, le=MAX_LENGTH)] | None = None  # of a model that sees no later block
+    causes: Annotated[list[Verdict], Field(max_length=MAX_VERDICTS)] = field(default_factory=list)
     format: Literal["dard-trace"] = "dard-trace"
     version: Literal[2] = 2
 
@@ -436,14 +485,25 @@ class Trace:
     def word(self, token: int) -> str:
         return self.token_text.get(token, f"<{token}>")
 
-    def why(self, step: Step, position: int) -> str:
-        """One sentence about a position at a step, whether it changed or not.
+    def token_before(self, step: int, place: int) -> int:
+        """The token that the pass of a step found at a position, or in the prompt where that is negative."""
+        return self.prompt_tokens[place] if place < 0 else self.steps[step - 1].tokens_before[place]
+
+    def verdict(self, step: int, position: int) -> Verdict | None:
+        """The causes of a step's verdict on a position, if they were asked for."""
+        return next((each for each in self.causes if (each.step, each.position) == (step, position)), None)
+
+    def why(self, step: Step, position: int, causes: bool = True) -> str:
+        """One sentence about a position at a step, whether it changed or not, and its cause if that is known.
 
         Those that changed have it in the trace. About the others the decoder is asked, if it is known here.
         """
-        from dard.words import sentence
+        from dard.words import because, sentence
 
-        return step.why.get(position) or sentence(self, step, position)
+        said = step.why.get(position) or sentence(self, step, position)
+        verdict = self.verdict(step.index, position) if causes else None
+        cause = because(self, verdict) if verdict else ""
+        return f"{said[:-1]}; {cause}." if cause else said
 
     def save(self, path: str | Path) -> None:
         """Write the trace; gzipped if the name ends in .gz."""
@@ -456,6 +516,7 @@ class Trace:
         body |= {"start": asdict(self.start), "about": asdict(self.about)}
         body["token_text"] = {str(token): text for token, text in self.token_text.items()}
         body["steps"] = [step.as_dict() for step in self.steps]
+        body["causes"] = [asdict(verdict) for verdict in self.causes]
         body["masks"] = pack_masks(self.steps)
         if any(step.graph for step in self.steps):
             body["graphs"] = pack_graphs(self.steps)
@@ -566,6 +627,8 @@ def check(trace: Trace) -> None:
         name = f"steps.{number}"
         if step.index != number:
             raise TraceError(f"trace file is broken at {name}: index is {step.index}, not {number}")
+        if step.hidden and not -len(trace.prompt_tokens) <= step.hidden[0] < length > (step.hidden[1] or 0):
+            raise TraceError(f"trace file is broken at {name}.hidden: a position is outside")
         start, end = step.block
         if not start < end <= length:
             raise TraceError(f"trace file is broken at {name}: block {start}–{end} is outside the region of {length}")
@@ -598,6 +661,16 @@ def check(trace: Trace) -> None:
             known_here = set(step.graph.positions)
             if not {*step.graph.blocked, *(by for by, _ in step.graph.blocked.values())} <= known_here:
                 raise TraceError(f"trace file is broken at {name}.graph.blocked: a position is none of the graph")
+    for number, verdict in enumerate(trace.causes, 1):
+        if verdict.step > len(trace.steps):
+            raise TraceError(f"trace file is broken at causes.{number}: there is no step {verdict.step}")
+        before = [cause.position for cause in verdict.causes] + verdict.left
+        if min(before, default=0) < -len(trace.prompt_tokens):
+            raise TraceError(f"trace file is broken at causes.{number}: a position lies before the prompt")
+        lists.append((f"causes.{number}", [verdict.position]))
+        for shown in (False, True):
+            lists.append((f"causes.{number}", [each.position for each in verdict.causes if each.shown == shown]))
+        lists.append((f"causes.{number}.left", verdict.left))
     for name, positions in lists:
         if any(position >= length for position in positions) or len(set(positions)) != len(positions):
             raise TraceError(f"trace file is broken at {name}: a position is outside or twice")
@@ -636,6 +709,10 @@ def refuse_crowds(body: dict[str, Any]) -> None:
             records.append((f"steps.{number}.{part}", tables))
             if part in ("top", "paths") and isinstance(tables, dict):
                 records += [(f"steps.{number}.{part}", table) for table in list(tables.values())[:10]]
+    verdicts = body.get("causes")
+    for number, verdict in enumerate(verdicts if isinstance(verdicts, list) else []):
+        found = verdict.get("causes") if isinstance(verdict, dict) else None
+        records += [(f"causes.{number}", each) for each in [verdict, *(found if isinstance(found, list) else [])]]
     for where, record in records:
         if isinstance(record, dict) and len(record) > 60:
             raise TraceError(f"trace file is broken at {where}: it has fields that are not known")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from dard.about import QUIET, About
 from dard.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED, InputError
-from dard.trace import Step, Trace
+from dard.trace import Cause, Step, Trace, Verdict
 
 if TYPE_CHECKING:
     from dard.decoders.base import Decoder
@@ -112,7 +112,18 @@ def explain(decoder: Decoder, step: Step, position: int, words: Words) -> str:
     if said is None and not decoder.looks_at(step, position):
         where = "an earlier" if position < step.block[0] else "a later"
         said = f"Position {position} belongs to {where} block; this step did not look at it."
-    return said or decoder.say(step, position, words)
+    if said is not None or step.hidden is None or step.hidden[1] not in (None, position):
+        return said or decoder.say(step, position, words)
+    return f"{decoder.say(step, position, words)[:-1]} ({kept_from(step, words)})."
+
+
+def kept_from(step: Step, words: Words) -> str:
+    """What a pass was kept from seeing by hand."""
+    assert step.hidden is not None
+    place, check = step.hidden
+    what = f"a token of the prompt, {-place} from its end," if place < 0 else words.quote(step.tokens_before[place])
+    whom = "everyone in this pass" if check is None else f"the prediction of position {check}"
+    return f"{what} was hidden from {whom}, by hand"
 
 
 def common(step: Step, position: int, words: Words) -> str | None:
@@ -125,6 +136,68 @@ def common(step: Step, position: int, words: Words) -> str | None:
         c = number(step.confidence[position])
         return f"Position {position} stays masked: its best guess, with {c}, ends the text, and end tokens come last."
     return None
+
+
+MOVES = {
+    "MM": "stayed masked", "MC": "become a candidate", "MU": "been unmasked",
+    "CM": "been revoked", "CC": "stayed a candidate", "CU": "been promoted",
+    "UM": "been revoked", "UC": "been weakened to a candidate", "UU": "stayed unmasked",
+}  # fmt: skip
+
+
+def because(trace: Trace, verdict: Verdict) -> str:
+    """What a sentence gains where one token decides the matter; nothing where none does, or several do."""
+    if len(verdict.deciding) != 1:
+        return ""
+    cause = verdict.deciding[0]
+    before = trace.steps[verdict.step - 1].states_before[verdict.position]
+    words = Words(trace.word)
+    subject = words.quote(verdict.token) if before == verdict.state == MASKED else "it"
+    without = words.quote(trace.token_before(verdict.step, cause.position))
+    return f"without {without} {subject} would have had {number(cause.without)} and {MOVES[before + cause.state]}"
+
+
+def causes_note(trace: Trace, verdict: Verdict) -> str:
+    """What the causes of a verdict come to, in a few sentences."""
+    step, words = trace.steps[verdict.step - 1], Words(trace.word)
+    before, token = step.states_before[verdict.position], words.quote(verdict.token)
+
+    def name(cause: Cause) -> str:
+        return words.quote(trace.token_before(verdict.step, cause.position))
+
+    def outcome(cause: Cause) -> str:
+        return f"{token} would have had {cause.without:.3f} and {MOVES[before + cause.state]}"
+
+    hidings, deciding = [cause for cause in verdict.causes if not cause.shown], verdict.deciding
+    others = [cause.without for cause in hidings if cause not in deciding]
+    leaves = f"leaves it at {min(others):.3f} to {max(others):.3f}" if others else ""
+    parts = []
+    if len(deciding) == 1:
+        alone = "alone decides this" if not verdict.left else "decides this"
+        parts.append(f"{name(deciding[0])} {alone}: without it {outcome(deciding[0])}.")
+        if others:
+            parts.append(f"Hiding any other token{' that was tried' if verdict.left else ''} {leaves}.")
+    elif deciding:
+        named = [name(cause) for cause in deciding[:NAMED_AT_MOST]]
+        more = f" or {len(deciding) - len(named)} more" if len(deciding) > len(named) else ""
+        parts.append(
+            f"A close call: {verdict.actual:.3f}. "
+            f"Without any one of {', '.join(named)}{more} it would have another state."
+        )
+    elif others:
+        parts.append(f"No single token decides this: hiding any one {leaves}.")
+    else:
+        parts.append("It saw no token that could be hidden.")
+    parts += [
+        f"Had the mask not hidden {name(cause)}, {outcome(cause)}."
+        for cause in verdict.causes
+        if cause.shown and cause.state != verdict.state
+    ][:NAMED_AT_MOST]
+    if verdict.left:
+        tokens = "token was" if len(verdict.left) == 1 else "tokens were"
+        share = "" if verdict.share is None else f", with {verdict.share:.0%} of its attention together"
+        parts.append(f"{len(verdict.left)} {tokens} not tried{share}.")
+    return " ".join(parts)
 
 
 def plainly(step: Step, position: int, words: Words) -> str:
@@ -147,7 +220,7 @@ def plainly(step: Step, position: int, words: Words) -> str:
 
 def summary(step: Step, about: About, words: Words) -> str:
     """One sentence about a whole step: what a screen reader hears."""
-    parts = []
+    parts = [] if step.hidden is None else [kept_from(step, words)]
     told = {name: positions for name, positions in step.events.items() if positions and name not in QUIET}
     if "accepted" in told:
         told["accepted"] = [i for i in told["accepted"] if i not in step.decided]

@@ -32,6 +32,14 @@ def dependence(step: Step, one: int, other: int) -> tuple[float, float]:
     return round(step.graph.cells[second, first] / 255, 2), round(step.graph.limit, 2)
 
 
+def verdict(trace: dard.Trace, step: Step, position: int) -> dard.Verdict:
+    """A verdict of a trace of the embedded model, with its causes."""
+    session = dard.Session(dard.load_model(trace.model), trace.prompt, trace.decoder, **trace.settings)
+    session.run()
+    *_, found = dard.examine(session, step.index, position)
+    return found
+
+
 CHECKS: dict[str, Check] = {
     # at a step and a position
     "token": lambda wanted, trace, step, position: trace.word(step.tokens[position]) == wanted,
@@ -45,6 +53,19 @@ CHECKS: dict[str, Check] = {
     ),
     "made_of": lambda wanted, trace, step, position: (
         wanted in [trace.word(word) for word, share in step.soft.at(position) if share > 0.1]
+    ),
+    # of the verdict of a step on a position, and its causes
+    "verdict": lambda wanted, trace, step, position: round(verdict(trace, step, position).actual, 3) == wanted,
+    "deciding": lambda wanted, trace, step, position: (
+        {str(c.position): [round(c.without, 3), c.state] for c in verdict(trace, step, position).deciding} == wanted
+    ),
+    "others_at_most": lambda wanted, trace, step, position: all(
+        round(cause.without, 3) <= wanted
+        for cause in verdict(trace, step, position).causes
+        if cause not in verdict(trace, step, position).deciding
+    ),
+    "close_call": lambda wanted, trace, step, position: (
+        [cause.state for cause in verdict(trace, step, position).deciding] == wanted[0] * [wanted[1]]
     ),
     # at a step
     "unmixed": lambda wanted, trace, step, position: (step.soft is None) is wanted,

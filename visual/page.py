@@ -51,7 +51,7 @@ def launch_options() -> dict[str, Any]:
 
 
 def build_api(studio: Studio) -> None:
-    """Endpoints for programs, by name: decode, compare, step, health. Settings are JSON objects."""
+    """Endpoints for programs, by name: decode, compare, step, causes, health. Settings are JSON objects."""
 
     def decode(prompt: str, decoder: str = "dard", model: str = "", settings: dict | None = None) -> dict:
         """Decode a prompt or template to the end. Returns the trace as JSON (see the README for its fields)."""
@@ -72,12 +72,25 @@ def build_api(studio: Studio) -> None:
         with plain_errors():
             return studio.step(prompt, decoder, model or studio.models[0], settings or {}, run)
 
+    def causes(
+        prompt: str,
+        step: int,
+        position: int,
+        decoder: str = "dard",
+        model: str = "",
+        settings: dict | None = None,
+        seconds: float = 10,
+    ) -> dict:
+        """Who made the verdict of a step (from 1) on a position: what it would have been without each token."""
+        with plain_errors():
+            return studio.explain(prompt, decoder, model or studio.models[0], settings or {}, step, position, seconds)
+
     def health() -> dict:
         """What is loaded, on which device, and how much memory it takes."""
         return studio.health()
 
     gr.api(health, api_name="health", concurrency_limit=None)
-    for endpoint in (decode, compare, step):
+    for endpoint in (decode, compare, step, causes):
         gr.api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=1)
 
 

@@ -15,7 +15,7 @@ import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from dard import driver
 from dard.models.base import Model
@@ -29,6 +29,7 @@ LOADED: dict[str, Model] = {}
 LEAST_SECONDS, MOST_SECONDS = 15, 120  # how long a GPU may be asked for
 SECONDS_PER_PASS = 0.25  # of an 8 B model and 512 positions, with room to spare
 
+Found = TypeVar("Found")
 Made = list[tuple[int, Step, DecodeState]]
 
 
@@ -53,6 +54,21 @@ def finish(name: str, sessions: Sequence[Session], most: int | None = None) -> N
     """The same for whoever does not watch."""
     for _ in passes(name, sessions, most):
         pass
+
+
+def find(name: str, call: Callable[..., Found], session: Session, *arguments: Any) -> Found:
+    """What a function finds out about a session where it stands, in either place."""
+    if not on_zero_gpu() or session.model.device.type == "cpu":
+        return call(session, *arguments)
+    (found,) = borrowed(finding)(name, [call, session, *arguments], "")
+    return found
+
+
+def finding(name: str, asked: list[Any], _: str) -> Iterator[Any]:
+    """The same beside the GPU, on a copy of the session."""
+    call, session, *arguments = asked
+    session.model = LOADED[name]
+    yield call(session, *arguments)
 
 
 def work(name: str, sessions: list[Session], most: int) -> Iterator[Made]:
@@ -94,7 +110,8 @@ def seconds(name: str, sessions: list[Any], most: int | str) -> int:
 
 @cache
 def borrowed(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
-    """`work` or `look`, marked so that it runs where a GPU is. A Space looks for such marks when it starts."""
+    """`work`, `look` or `finding`, marked so that it runs where a GPU is. A Space looks for such marks
+    when it starts."""
     import spaces  # installed on ZeroGPU Spaces, and only there
 
     mark: Any = spaces.GPU(duration=seconds)

@@ -28,7 +28,7 @@ Format, version 2. The header's keys have their plain names; `about` is the trac
 
 The header's `board` ({"width", "box", "given"}) is there where the prompt's task lays its answer out in rows and every
 token is a word: the first positions are its cells. A mark has places, the units they share (two that clash) or none,
-and a sentence.
+and a sentence. Its `causes` are those that were asked for, each a `verdict_payload`.
 
 A slice of a token's life: y sentence, d deciding path, paths {name: top tokens as [id, ten-thousandths, …]},
 k sentence about a contaminated verification, g the cells of its row that the rule looked at, as [position, byte, …].
@@ -58,8 +58,8 @@ from dard.reach import block_depth
 from dard.state import CANDIDATE, MASKED, UNMASKED, InputError
 from dard.tasks.base import END, Board
 from dard.tasks.judge import board, judge
-from dard.trace import Start, Step, Trace
-from dard.words import Words, summary
+from dard.trace import Start, Step, Trace, Verdict
+from dard.words import Words, because, causes_note, summary
 
 VERSION = 2
 LIVES_COME_ALONG = 64  # region length up to which every token's life travels with the steps
@@ -112,6 +112,7 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
             "edited": trace.start.edited,
         },
         "finished": trace.finished,
+        "causes": [verdict_payload(trace, verdict) for verdict in trace.causes],
         "lives_along": length <= LIVES_COME_ALONG,
     }
 
@@ -248,7 +249,7 @@ def life(trace: Trace, position: int) -> dict[str, Any]:
 
 def life_slice(trace: Trace, step: Step, position: int) -> dict[str, Any]:
     """What the inspector shows of one token at one step."""
-    body: dict[str, Any] = {"y": sentence(trace.why(step, position))}
+    body: dict[str, Any] = {"y": sentence(trace.why(step, position, causes=False))}
     found = {name: guesses for name, top in step.paths.items() if (guesses := top.at(position))}
     if found:
         body["paths"] = {sentence(name): flat(guesses) for name, guesses in found.items()}
@@ -267,6 +268,40 @@ def life_slice(trace: Trace, step: Step, position: int) -> dict[str, Any]:
             f"can reach it through {counted(layers, 'layer', 'layers')}."
         )
     return body
+
+
+def verdict_payload(trace: Trace, verdict: Verdict) -> dict[str, Any]:
+    """A verdict and its causes, each [position, word, probability, state, whether the mask hid it]. `because` follows
+    the position's own sentence."""
+
+    def word(place: int) -> str:
+        return shown(trace.word(trace.token_before(verdict.step, place)))
+
+    return {
+        "step": verdict.step,
+        "position": verdict.position,
+        "word": shown(trace.word(verdict.token)),
+        "path": sentence(verdict.path),
+        "actual": short_probability(verdict.actual),
+        "state": verdict.state,
+        "causes": [
+            [each.position, word(each.position), short_probability(each.without), each.state, int(each.shown)]
+            for each in verdict.causes
+        ],
+        "left": len(verdict.left),
+        "share": verdict.share,
+        "because": sentence(because(trace, verdict)),
+        "note": sentence(causes_note(trace, verdict)),
+    }
+
+
+def short_probability(value: float) -> float:
+    return round(value, 4)
+
+
+def packed_weights(weights: NDArray[np.float32]) -> str:
+    """Attention [layers, 2B, 2B] in whole ten-thousandths, two bytes each, the lower one first."""
+    return packed(np.rint(weights * 10_000).clip(0, 10_000).astype("<u2").view(np.uint8))
 
 
 def flat(guesses: Iterable[tuple[int, float]]) -> list[int]:

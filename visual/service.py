@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import dard
+from dard.cause import at_step, attention, some_causes
 from dard.decoders import DECODERS, make_settings
 from dard.experiments.variants import ONE_BY_ONE
 from dard.folders import assets
@@ -30,10 +31,21 @@ from dard.settings import Settings
 from dard.state import STATE_NAMES, InputError, UnknownWords
 from dard.tasks import TASKS
 from dard.tasks.judge import judge
-from dard.trace import Trace
+from dard.trace import Trace, Verdict
+from dard.words import causes_note
 from visual.images import FITS, TOGETHER_AT_MOST, UPLOAD_AT_MOST, Images
-from visual.passes import LOADED, finish, on_zero_gpu, passes, see
-from visual.payload import graph, header, life, payload, sentence, shown, step_payload
+from visual.passes import LOADED, find, finish, on_zero_gpu, passes, see
+from visual.payload import (
+    graph,
+    header,
+    life,
+    packed_weights,
+    payload,
+    sentence,
+    shown,
+    step_payload,
+    verdict_payload,
+)
 
 if TYPE_CHECKING:
     from dard.models import Model
@@ -47,6 +59,10 @@ REGION_AT_MOST = 256  # positions decoded from the page; the library has no such
 COMPARED_AT_MOST = 5
 WORDS_AT_MOST = 5000  # of a model's list; longer ones are no use to a reader
 WORD_AT_MOST = 100  # characters
+EDIT = ("step", "position", "token", "state", "hide", "check")
+CAUSES_SECONDS = 0.5  # of one answer about causes; the page asks until it knows them all, or is told to stop
+CAUSES_KEPT = 1000  # of a lane
+EXPLAINED_AT_MOST = 60  # seconds
 STEPS_AT_ONCE = 64  # of those that are asked for again
 
 
@@ -57,13 +73,26 @@ class Lane:
     name: str
     session: Session | None = None
     opened: Trace | None = None
+    causes: dict[tuple[int, int], Verdict] = field(default_factory=dict)  # by step and position, as they were asked for
 
     @property
     def trace(self) -> Trace:
         if self.session is not None:
-            return self.session.trace
+            trace = self.session.trace
+            trace.causes = list(self.causes.values())
+            return trace
         assert self.opened is not None
         return self.opened
+
+    def known_before(self, step: int) -> dict[tuple[int, int], Verdict]:
+        """The causes that a branch shares: those of the steps before one."""
+        return {key: verdict for key, verdict in self.causes.items() if key[0] < step}
+
+    def at_step(self, step: int, wish: str) -> Session:
+        """The session as it stood before it made a step; `wish`: what cannot be had without a model."""
+        if self.session is None:
+            raise InputError(f"this trace was opened from a file and has no model behind it; decode its prompt {wish}")
+        return at_step(self.session, step)
 
 
 @dataclass
@@ -249,7 +278,7 @@ class Studio:
         run.lanes.append(Lane("original", session))
         for number, edit in enumerate(edits):
             finish(run.model, [session], max(0, whole(edit, "step", 0, 100_000) - len(session.steps)))
-            self.branch({"run": run.key, "branch": number, **pick(edit, "step", "position", "token", "state")})
+            self.branch({"run": run.key, "branch": number, **pick(edit, *EDIT)})
             session = run.lanes[-1].session or session
         return self._view(run, len(edits))
 
@@ -379,6 +408,8 @@ class Studio:
             )
         if len(run.lanes) >= BRANCHES_AT_MOST:
             raise InputError(f"this run has {BRANCHES_AT_MOST} branches already; reset, or decode again")
+        if "hide" in data:
+            return self._hide(run, number, data)
         step, position = whole(data, "step", 0, 100_000), whole(data, "position", 0, 100_000)
         token, state = data.get("token"), data.get("state")
         if isinstance(token, str):
@@ -388,8 +419,48 @@ class Studio:
         edited = session.at(step).edit(position, token=token, state=state)
         word = shown(edited.trace.word(edited.state.tokens[position]))
         state_name = STATE_NAMES[edited.state.states[position]]
-        run.lanes.append(Lane(f"step {step}: {position} → {word}, {state_name}", edited))
+        known = run.lanes[number].known_before(step + 1)
+        run.lanes.append(Lane(f"step {step}: {position} → {word}, {state_name}", edited, causes=known))
         return self._view(run, len(run.lanes) - 1)
+
+    def _hide(self, run: Run, number: int, data: dict[str, Any]) -> dict[str, Any]:
+        """A new branch in which a step was made again without a token: from `all`, or from the check of a position."""
+        lane, step = run.lanes[number], whole(data, "step", 1, 100_000)
+        position = whole(data, "position", -100_000, 100_000)
+        from_all = choice(data, "hide", ("all", "check"), "all") == "all"
+        check = None if from_all else whole(data, "check", 0, 100_000)
+        branch = lane.at_step(step, "to branch").hide(position, check)
+        with run.working():
+            finish(run.model, [branch], 1)
+        word = shown(branch.trace.word(branch.trace.token_before(step, position)))
+        name = f"step {step}: {word} hidden from {'all' if check is None else check}"
+        run.lanes.append(Lane(name, branch, causes=lane.known_before(step)))
+        return self._view(run, len(run.lanes) - 1)
+
+    def causes(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The causes of a step's verdict on a position, as far as half a second leads beyond the `tried` that the page
+        knows; what has been found is kept with the lane."""
+        run, number = self._find(data)
+        lane, step, position = run.lanes[number], whole(data, "step", 1, 100_000), whole(data, "position", 0, 100_000)
+        tried = whole(data, "tried", 0, 1_000_000)
+        known = lane.causes.get((step, position)) or lane.trace.verdict(step, position)
+        if known is None or (known.left and tried >= len(known.causes)):
+            before = lane.at_step(step, "to see its causes")
+            with run.working():
+                known = find(run.model, some_causes, before, position, CAUSES_SECONDS, known)
+            lane.causes[step, position] = known
+            if len(lane.causes) > CAUSES_KEPT:
+                del lane.causes[next(iter(lane.causes))]
+        return {"kind": "causes", **verdict_payload(lane.trace, known)}
+
+    def attention(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Where the queries of a step looked, layer by layer."""
+        run, number = self._find(data)
+        step = whole(data, "step", 1, 100_000)
+        before = run.lanes[number].at_step(step, "to see its attention")
+        with run.working():
+            weights = find(run.model, attention, before)
+        return {"kind": "attention", "step": step, "layers": len(weights), "weights": packed_weights(weights)}
 
     def show(self, data: dict[str, Any]) -> dict[str, Any]:
         """A lane as it stands."""
@@ -494,6 +565,21 @@ class Studio:
             "text": going.trace.text,
             "finished": going.finished,
         }
+
+    def explain(
+        self, prompt: str, decoder: str, model: str, settings: dict[str, Any], step: int, position: int, seconds: float
+    ) -> dict[str, Any]:
+        """The verdict of a step on a position of a decode, with its causes, and what they come to."""
+        asked = {"step": step, "position": position}
+        whole(asked, "step", 1, 100_000), whole(asked, "position", 0, 100_000)
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= EXPLAINED_AT_MOST:
+            raise InputError(
+                f"seconds = {shown(str(seconds))} is not allowed; it must be above 0, up to {EXPLAINED_AT_MOST}"
+            )
+        session = self._session({"prompt": prompt, "decoder": decoder, "model": model, "settings": settings})
+        finish(model, [session], step)
+        verdict = find(model, some_causes, at_step(session, step), position, seconds, None)
+        return asdict(verdict) | {"note": causes_note(session.trace, verdict)}
 
     # How it is done.
 

@@ -13,7 +13,7 @@ from dard.__main__ import add_training
 from dard.models import CARDS, offers
 from dard.state import InputError
 from visual.page import build_page, launch_options
-from visual.passes import borrowed, look, on_zero_gpu, work
+from visual.passes import borrowed, finding, look, on_zero_gpu, work
 from visual.service import Studio
 
 
@@ -48,7 +48,7 @@ def app_command(args: argparse.Namespace) -> None:
         shift=args.shift,
     )
     if on_zero_gpu():
-        borrowed(work), borrowed(look)
+        borrowed(work), borrowed(look), borrowed(finding)
         for name in studio.models:  # what is loaded later would not be there in the process that has the GPU
             model: Any = studio.model(name)
             if "images" in offers(model) and hasattr(model, "encoder"):

@@ -4,6 +4,8 @@
 // cannot be had is said. One question at a time; what is wished for meanwhile is done when that has stopped. For
 // `bridge` see bridge.js. host: say(text | null), refuse(text) when the server declines, onRest() when nothing follows.
 
+const MODEL = new Set(['causes', 'attention']); // what runs it, of all that can be asked about a lane
+
 export class Client {
   constructor(root, bridge, host) {
     Object.assign(this, { root, bridge, host, viewer: null });
@@ -165,8 +167,10 @@ export class Client {
     this.viewer.load(replies.map((reply) => ({ ...reply.payload, name: names.get(reply.branch) })));
   }
 
-  /** A quick question about a lane of the viewer: a token's life, a file. */
+  /** A question about a lane of the viewer: a token's life, a file; what needs the model takes its turn in the queue. */
   about(name, { lane, ...data }) {
-    return this.bridge.call(name, { ...this.where(this.run.lanes[lane]), ...data });
+    const request = { ...this.where(this.run.lanes[lane]), ...data };
+    if (!MODEL.has(name)) return this.bridge.call(name, request);
+    return new Promise((resolve) => { this.bridge.ask({ action: name, ...request }, resolve); });
   }
 }

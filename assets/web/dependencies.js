@@ -19,8 +19,9 @@ export class Dependencies {
     state.graph = state.graph === 'position' ? 'position' : 'order';
   }
 
-  static fits({ about }) {
-    return !!about.graph;
+  /** Causes may stand in its place. */
+  static fits({ about }, viewer) {
+    return !!about.graph && (viewer.state.side !== 'causes' || viewer.room);
   }
 
   constructor(viewer) {

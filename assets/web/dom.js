@@ -136,7 +136,7 @@ export function sized(canvas, w, height) {
 }
 
 const COLOURS = ['bg', 'panel', 'sunk', 'ink', 'ink2', 'ink3', 'line', 'line2', 'M', 'C', 'C-on', 'U', 'U-on', 'promoted', 'promoted-t',
-  'demoted', 'demoted-t', 'replaced', 'scar', 'bar', 'seen', 'C-rest', 'U-rest', 'sans', 'mono'];
+  'demoted', 'demoted-t', 'replaced', 'scar', 'bar', 'dim', 'seen', 'C-rest', 'U-rest', 'sans', 'mono'];
 
 /** Where on a canvas the pointer is, in the canvas's own pixels, however much larger the page is shown. */
 export function pointOn(canvas, { clientX, clientY }) {

@@ -47,6 +47,7 @@ export class Inspector {
       this.more = h('div', { class: 'dv-more' }),
       h('div', { class: 'dv-sec dv-gap' }, h('b', {}, 'Visible context'), this.contextNote),
       this.context,
+      this.lookLine = h('p', { class: 'dv-note', hidden: true }),
       h('div', { class: 'dv-sec dv-gap' }, h('b', {}, 'Life line'), h('span', { class: 'dv-r' }, 'confidence over steps')),
       this.life,
       onBranch ? this.whatIf() : null);
@@ -224,10 +225,11 @@ export class Inspector {
 
   sentence(slice, frame, position, fixed) {
     const text = !frame.index ? (frame.marks[position] & 32 ? BEFORE.edited : fixed ? BEFORE.given(this.lane.head) : BEFORE.free) : slice?.y ?? '…';
-    const key = `${text}|${slice?.k || ''}`;
+    const cause = this.lane.causes.get(`${frame.index}/${position}`)?.because;
+    const key = `${text}|${slice?.k || ''}|${cause || ''}`;
     if (this.whyKey === key) return;
     this.whyKey = key;
-    put(this.why, rich(text), slice?.k ? h('span', { class: 'dv-warn' }, ' ', rich(slice.k)) : null);
+    put(this.why, cause ? [rich(text.slice(0, -1)), '; ', h('b', {}, rich(cause)), '.'] : rich(text), slice?.k ? h('span', { class: 'dv-warn' }, ' ', rich(slice.k)) : null);
     this.why.title = slice?.k ? `${text} ${slice.k}` : text;
     this.why.classList.toggle('dv-long', key.length > 215);
   }
@@ -285,13 +287,15 @@ export class Inspector {
   /** Which tokens the two queries of this position saw; filled: the token, dashed: only its mask. */
   strips(before, theme) {
     const { lane, frame, position, width } = this;
-    const g = sized(this.context, width, lane.about.shadow ? 44 : 22);
+    const looks = this.looks();
+    const high = looks ? 30 : 22;
+    const g = sized(this.context, width, (lane.about.shadow ? 44 : 22) + (looks ? 18 : 0));
     const cell = (width - LABEL) / lane.length;
     const inner = cell > 5 ? cell - 2 : cell;
     const run = frame.index > 0;
     g.textBaseline = 'middle';
     (frame.mask && !frame.plain ? ['x', 's'] : ['x']).forEach((path, r) => {
-      const y = r * 22 + 2;
+      const y = r * high + 2;
       if (!run || (lane.about.unmeasured && !frame.mask)) return;
       const state = before.states[position];
       g.font = `11px ${theme.sans}`;
@@ -316,9 +320,18 @@ export class Inspector {
         if (Lane.sees(frame, path, position, j)) {
           g.fillStyle = lane.fixed[j] ? theme.ink3 : other ? theme[LETTER[other]] : theme.line2;
           g.globalAlpha = lane.fixed[j] ? 0.55 : 1;
-          g.fillRect(x, y, inner, 18);
+          g.fillRect(x, y, inner, looks ? 4 : 18);
           g.globalAlpha = 1;
-          if (cell > 12 && !lane.fixed[j]) {
+          if (looks) {
+            const weight = looks(path, position, j);
+            g.fillStyle = theme.ink;
+            g.globalAlpha = Math.sqrt(weight);
+            g.fillRect(x, y + 4, inner, 14);
+            g.globalAlpha = 1;
+            g.font = `600 9px ${theme.sans}`;
+            g.textAlign = 'center';
+            if (weight >= 0.05 && cell > 12) g.fillText(twoShort(weight), x + inner / 2, y + 23.5);
+          } else if (cell > 12 && !lane.fixed[j]) {
             g.fillStyle = other ? theme[`${LETTER[other]}-on`] : theme.ink;
             g.font = `600 9px ${theme.sans}`;
             g.textAlign = 'center';
@@ -340,8 +353,37 @@ export class Inspector {
     });
   }
 
+  /** In the view of attention: how much the query of a position looks at the token at another, in the layer in view. */
+  looks() {
+    const { lane, frame, viewer } = this;
+    const found = viewer.state.attention >= 0 && frame.mask && lane.looks.get(frame.index);
+    if (!found) return null;
+    const weights = found[viewer.state.attention ? viewer.state.attention - 1 : found.length - 1];
+    const [start, end] = frame.block;
+    const size = end - start;
+    return (path, i, j) => (j < start || j >= end || i < start || i >= end ? 0 : weights[(i - start + (path === 's' ? size : 0)) * 2 * size + j - start] / 10000);
+  }
+
+  /** The largest weights of the shadow's row, in words. */
+  lookWords(looks) {
+    const { lane, frame, position, viewer } = this;
+    const before = lane.frames[frame.index - 1];
+    const seen = [...Array(lane.length).keys()].map((j) => [looks('s', position, j), j]).filter(([weight]) => weight >= 0.05).sort((a, b) => b[0] - a[0]).slice(0, 3);
+    const named = seen.map(([weight, j]) => `'${before.states[j] ? lane.word(before.tokens[j]) : `mask ${j}`}' ${twoShort(weight)}`).join(', ');
+    const layer = viewer.state.attention ? `layer ${viewer.state.attention}` : 'the mean';
+    const rest = Math.max(0, 1 - seen.reduce((sum, [weight]) => sum + weight, 0));
+    return `s query in ${layer}: ${named ? `${named}; all others together ${twoShort(rest)}` : 'no token has .05 or more'}`;
+  }
+
   contextWords() {
     const { frame, lane } = this;
+    const looks = this.looks();
+    this.lookLine.hidden = !looks;
+    if (looks) {
+      put(this.lookLine, rich(this.lookWords(looks)));
+      setText(this.contextNote, `attention, ${this.viewer.state.attention ? `layer ${this.viewer.state.attention}` : 'mean of all layers'}`);
+      return;
+    }
     setText(this.contextNote, !frame.index ? 'no pass yet' : frame.mask ? 'filled: sees the token · dashed: its mask'
       : lane.about.unmeasured ? 'not recorded' : lane.about.shadow ? 'no shadow in this pass: all visible'
         : lane.about.later ? 'everything is visible' : 'everything up to the end of the block');

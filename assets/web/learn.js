@@ -44,7 +44,7 @@ export function mountLearn(root, bridge, config) {
   client.viewer = viewer;
 
   /** The view a page opens with. */
-  const usual = ({ order, reach, map }) => ({ order, reach, map, hideLater: true });
+  const usual = ({ order, reach, side, map }) => ({ order, reach, side, map, hideLater: true });
 
   const address = createAddress(root, 'Learn', () => {
     const { step, position, ...view } = viewer.getState();

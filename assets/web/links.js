@@ -114,7 +114,7 @@ export function createAddress(root, tab, write, restore) {
 
 // What one looks at: the mask's order, reach, weights, and whether later steps are hidden.
 
-const flags = ({ order, reach, map, hideLater }) => [order === 'position' && 'position', reach > 0 && `reach${reach}`, map === 'weights' && 'weights', hideLater && 'later'].filter(Boolean).join('.') || 'plain';
+const flags = ({ order, reach, attention = -1, side, map, hideLater }) => [order === 'position' && 'position', reach > 0 && `reach${reach}`, attention >= 0 && `attention${attention}`, side === 'causes' && 'causes', map === 'weights' && 'weights', hideLater && 'later'].filter(Boolean).join('.') || 'plain';
 
 /** The view as a parameter; undefined where it is the usual one. */
 export const viewTo = (state, usual = {}) => (flags(state) === flags(usual) ? undefined : flags(state));
@@ -122,21 +122,23 @@ export const viewTo = (state, usual = {}) => (flags(state) === flags(usual) ? un
 /** The view of a parameter, or the usual one. */
 export function viewFrom(text, usual = {}) {
   const found = text ? text.slice(0, 60).split('.') : null;
-  const { order = 'state', reach = 0, map = 'states', hideLater = false } = usual;
-  if (!found) return { order, reach, map, hideLater };
-  const layers = /^reach(\d{1,3})$/.exec(found.find((part) => part.startsWith('reach')) ?? '');
+  const { order = 'state', reach = 0, attention = -1, side = 'mask', map = 'states', hideLater = false } = usual;
+  if (!found) return { order, reach, attention, side, map, hideLater };
+  const layers = (name, none) => Number(found.map((part) => part.match(RegExp(`^${name}(\\d{1,3})$`))?.[1]).find(Boolean) ?? none);
   return {
-    order: found.includes('position') ? 'position' : 'state', reach: layers ? Number(layers[1]) : 0,
-    map: found.includes('weights') ? 'weights' : 'states', hideLater: found.includes('later'),
+    order: found.includes('position') ? 'position' : 'state', reach: layers('reach', 0), attention: layers('attention', -1),
+    side: found.includes('causes') ? 'causes' : 'mask', map: found.includes('weights') ? 'weights' : 'states', hideLater: found.includes('later'),
   };
 }
 
-// A branch: the edits that lead to it, each [step, position, token, state].
+// A branch: the edits that lead to it, each [step, position, token, state]; of a token that was hidden, [step, position, null,
+// null, from whom], 'all' or the position of a check.
 
-export const editsTo = (edits) => (edits.length ? JSON.stringify(edits.map(({ step, position, token, state }) => [step, position, token, state])) : undefined);
+export const editsTo = (edits) => (edits.length ? JSON.stringify(edits.map(({ step, position, token, state, hide, check }) => (hide ? [step, position, null, null, check ?? 'all'] : [step, position, token, state]))) : undefined);
 
 export function editsFrom(text) {
   const found = jsonFrom(text);
   if (!Array.isArray(found)) return [];
-  return found.slice(0, EDITS_AT_MOST).filter(Array.isArray).map(([step, position, token, state]) => ({ step, position, token: token ?? null, state }));
+  return found.slice(0, EDITS_AT_MOST).filter(Array.isArray).map(([step, position, token, state, from]) => (from == null ? { step, position, token: token ?? null, state }
+    : { step, position, ...(from === 'all' ? { hide: 'all' } : { hide: 'check', check: from }) }));
 }

@@ -67,8 +67,9 @@ export class Mask {
     this.origin = this.clamp([this.origin[0] + rows, this.origin[1] + columns]);
   }
 
-  /** Draws. `layers` is 0 for the mask itself, or how many layers deep the reach goes. */
-  draw(canvas, { width, block, selected, layers, theme }) {
+  /** Draws. `layers` is 0 for the mask itself, or how many layers deep the reach goes; `weights` are those of attention, in
+   *  ten-thousandths, to be drawn in place of what is visible. */
+  draw(canvas, { width, block, selected, layers, weights, theme }) {
     const fit = (count) => {
       const each = (width - LEFT - 6) / count;
       return count * (each >= 2 ? Math.floor(each) : each);
@@ -84,6 +85,7 @@ export class Mask {
     }
     this.depth = layers ? this.lane.depth(this.frame) : null;
     this.layers = layers;
+    this.weights = weights;
     const view = this.count / this.zoom;
     let each = area / view;
     if (each >= 2 && this.zoom === 1) each = Math.floor(each);
@@ -95,7 +97,8 @@ export class Mask {
     g.beginPath();
     g.rect(LEFT - 1, UPPER - 1, side + 2, side + 2);
     g.clip();
-    if (each >= 4) this.cells(g);
+    if (weights) this.looks(g);
+    else if (each >= 4) this.cells(g);
     else if (g.vector) this.runs(g);
     else this.pixels(g);
     this.lines(g, selected);
@@ -160,6 +163,63 @@ export class Mask {
     g.fillStyle = theme.demoted;
     const dot = Math.max(2, inner * 0.38);
     for (const [r, c] of hidden) g.fillRect(this.x(c) + (inner - dot) / 2, this.y(r) + (inner - dot) / 2, dot, dot);
+  }
+
+  /** How much a row looks at a column, 0 to 1. */
+  look(row, column) {
+    return this.weights[this.source(row) * this.count + this.source(column)] / 10000;
+  }
+
+  /** Attention: the strength of the ink is the root of the weight; what is blocked stays empty. */
+  looks(g) {
+    const { theme, each } = this;
+    const [[top, left], [bottom, right]] = this.window();
+    const inner = each >= 4 ? each - 1 : each;
+    for (let r = top; r < bottom; r++) {
+      for (let c = left; c < right; c++) {
+        if (!this.open(r, c)) continue;
+        g.globalAlpha = 1;
+        if (each >= 4) {
+          g.fillStyle = theme.panel;
+          g.fillRect(this.x(c), this.y(r), inner, inner);
+        }
+        g.fillStyle = theme.ink;
+        g.globalAlpha = Math.sqrt(this.look(r, c));
+        if (g.globalAlpha > 0.01) g.fillRect(this.x(c), this.y(r), inner, inner);
+      }
+    }
+    g.globalAlpha = 1;
+  }
+
+  /** One query's row in every layer, under the same columns; the last is the mean. */
+  drawStack(canvas, row, stack, chosen, theme) {
+    const height = 11;
+    const g = sized(canvas, LEFT + this.side + 6, 4 + stack.length * height);
+    g.textBaseline = 'middle';
+    g.textAlign = 'right';
+    stack.forEach((weights, n) => {
+      const y = 2 + n * height;
+      const layer = n + 1 < stack.length ? n + 1 : 0;
+      this.weights = weights;
+      g.font = `${layer === chosen ? 700 : 400} 10px ${theme.sans}`;
+      g.fillStyle = layer === chosen ? theme.ink : theme.ink2;
+      g.fillText(layer ? (layer === chosen ? `▸${layer}` : layer) : 'mean', LEFT - 5, y + height / 2);
+      g.fillStyle = theme.sunk;
+      g.fillRect(LEFT, y, this.side, height - 2);
+      const [[, left], [, right]] = this.window();
+      for (let c = left; c < right; c++) {
+        if (!this.open(row, c)) continue;
+        g.fillStyle = theme.ink;
+        g.globalAlpha = Math.sqrt(this.look(row, c));
+        g.fillRect(this.x(c), y, Math.max(1, this.each - 1), height - 2);
+        g.globalAlpha = 1;
+      }
+      if (layer === chosen) {
+        Object.assign(g, { strokeStyle: theme.ink, lineWidth: 1.5 });
+        g.strokeRect(LEFT - 1, y - 1, this.side + 2, height);
+      }
+    });
+    return (y) => Math.max(0, Math.min(stack.length - 1, Math.floor((y - 2) / height)));
   }
 
   /** Many cells without pixels: neighbours that look alike are one area. */
@@ -388,6 +448,12 @@ export class Mask {
     for (let j = start; j < frame.block[1]; j++) {
       if (j !== selected && before.states[j] === 1 && (best < 0 || before.confidence[j] > before.confidence[best])) best = j;
     }
+    const own = size + this.place[selected - start];
+    if (this.weights) { // what it looks at most
+      let most = 0;
+      for (let c = 0; c < this.count; c++) if (this.open(own, c) && this.look(own, c) > this.look(own, most)) most = c;
+      return [own, most];
+    }
     if (best < 0) best = selected > start ? selected - 1 : Math.min(start + 1, frame.block[1] - 1);
     return [this.halves.at(-1) + this.place[selected - start], this.place[best - start]];
   }
@@ -429,6 +495,11 @@ export class Mask {
     const side = (path, name) => (path === 's' ? `the shadow of ${name}` : name);
     const because = reason ? `: ${reason.replaceAll('{k}', () => word(k)).replaceAll('{q}', () => word(q))}` : '';
     const text = `${side(qp, about(q, qs))} ${open ? 'sees' : 'may not see'} ${side(kp, about(k, ks))}${because}.`;
+    if (this.weights && open) {
+      const weight = `.${this.look(row, column).toFixed(2).slice(2)}`;
+      const said = `${side(qp, word(q))} gives ${side(kp, word(k))} ${weight} of its attention here. Where it looked is not yet why.`;
+      return { parts: [h('b', {}, qp, h('sub', {}, String(q)), ' → ', kp, h('sub', {}, String(k)), ` ${weight} `), ...rich(`${said[0].toUpperCase()}${said.slice(1)}`)], position: q, key: k };
+    }
     const depth = open ? 0 : this.depthAt(row, column);
     const parts = [
       h('b', {}, qp, h('sub', {}, String(q)), ' → ', kp, h('sub', {}, String(k)), open ? ' visible. ' : ' blocked. '),

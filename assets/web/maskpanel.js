@@ -1,8 +1,10 @@
 // The panel of the mask: the heatmap with its switches, its pointer and its keys, and the sentence about a cell.
 
+import { showSide, sideTabs } from './causes.js';
 import { choice, h, pointOn, press, put, setText, whole } from './dom.js';
 import { Mask } from './mask.js';
 import { GLOSSARY, symbol } from './symbols.js';
+import { inflate } from './unpack.js';
 
 const SIX = [
   [1, 'M in x', 'everything in x'], [4, 'M in s', 'unmasked only'],
@@ -10,6 +12,7 @@ const SIX = [
   [3, 'U in x', 'unmasked only'], [6, 'U in s', 'the same, not itself'],
 ];
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const PATIENCE = 250; // ms on one step before its attention is asked for
 const LONGEST_BLOCK = 512; // see MAX_MASK_BLOCK in visual/payload.py
 
 export class MaskPanel {
@@ -17,17 +20,18 @@ export class MaskPanel {
 
   static title = 'Mask';
 
-  static state = { order: 'state', reach: 0 };
+  static state = { order: 'state', reach: 0, attention: -1 };
 
-  /** Reach 0 is what is visible directly. */
+  /** Reach 0 is what is visible directly; attention is a layer from 1 on, 0 the mean of all, -1 another view. */
   static settle(state, lane) {
     state.order = state.order === 'position' ? 'position' : 'state';
-    state.reach = whole(state.reach, 0, lane.head.reachless ? 0 : lane.head.layers);
+    state.attention = whole(state.attention, -1, lane.head.layers);
+    state.reach = state.attention >= 0 || lane.head.reachless ? 0 : whole(state.reach, 0, lane.head.layers);
   }
 
-  /** Where the trace holds dependencies, they stand in this place. */
-  static fits({ about }) {
-    return !about.graph;
+  /** Where the trace holds dependencies, they stand in this place; so may causes. */
+  static fits({ about }, viewer) {
+    return !about.graph && (viewer.state.side !== 'causes' || viewer.room);
   }
 
   constructor(viewer) {
@@ -45,17 +49,25 @@ export class MaskPanel {
     this.note = h('div', { class: 'dv-note dv-masknote', 'aria-live': 'polite' });
     this.legend = h('div', { class: 'dv-legend dv-masklegend' });
     this.order = choice('order of the mask', [['state', 'by state'], ['position', 'by position']], (order) => viewer.set({ order }));
-    this.depth = choice('direct or reach', [['direct', 'direct', GLOSSARY.direct], ['reach', 'reach', GLOSSARY.reach]],
-      (value) => viewer.set({ reach: value === 'reach' ? viewer.lane.head.layers : 0 }));
+    this.depth = choice('direct, reach or attention',
+      [['direct', 'direct', GLOSSARY.direct], ['reach', 'reach', GLOSSARY.reach], ['attention', 'attention', GLOSSARY.attention]],
+      (value) => viewer.set({ reach: value === 'reach' ? viewer.lane.head.layers : 0, attention: value === 'attention' ? viewer.lane.head.layers : -1 }));
     this.layers = h('input', {
-      type: 'range', class: 'dv-range', min: 1, 'aria-label': 'layers of reach', oninput: () => viewer.set({ reach: +this.layers.value }),
+      type: 'range', class: 'dv-range', min: 1, 'aria-label': 'layers',
+      oninput: () => viewer.set({ [viewer.state.attention < 0 ? 'reach' : 'attention']: +this.layers.value }),
+    });
+    this.stack = h('canvas', { class: 'dv-stack', role: 'img', hidden: true });
+    this.stack.addEventListener('pointerdown', (event) => {
+      const n = this.layerAt?.(pointOn(this.stack, event)[1]);
+      if (n != null) viewer.set({ attention: n < viewer.lane.head.layers ? n + 1 : 0 });
     });
     this.layerText = h('span', { class: 'dv-layertext' });
+    this.dirty = h('span', { class: 'dv-dirty' });
     this.layerRow = h('label', { class: 'dv-layers' }, this.layers, this.layerText);
     this.six = h('div', { class: 'dv-six' }, SIX.map(([n, who, what]) => h('span', {}, h('i', {}, String(n)), h('b', {}, symbol(who[0]), ' in ', symbol(who.at(-1))), what)));
     this.box = h('section', { class: 'dv-panel dv-p-mask', 'aria-label': 'mask' },
-      h('div', { class: 'dv-ph' }, h('h2', {}, 'Mask'), this.sub, h('span', { class: 'dv-grow' }), this.order, this.depth),
-      this.area, h('div', { class: 'dv-maskline' }, this.legend, this.layerRow), this.six, this.note);
+      h('div', { class: 'dv-ph' }, (this.tabs = sideTabs(viewer)), this.sub, h('span', { class: 'dv-grow' }), this.order),
+      h('div', { class: 'dv-views' }, this.depth, this.layerRow), this.area, h('div', { class: 'dv-maskline' }, this.legend, this.dirty), this.six, this.stack, this.note);
     this.listen();
   }
 
@@ -132,6 +144,53 @@ export class MaskPanel {
     this.six.hidden = !about.states.includes('C');
   }
 
+  static shortcuts = {
+    '[': (viewer) => viewer.state.attention >= 0 && viewer.set({ attention: Math.max(0, viewer.state.attention - 1) }),
+    ']': (viewer) => viewer.state.attention >= 0 && viewer.set({ attention: viewer.state.attention + 1 }),
+  };
+
+  /** Where the queries of this step looked, if it is known and wanted: the weights of every layer, then their mean. */
+  get looks() {
+    const { lane, state } = this.viewer;
+    return (state.attention >= 0 && lane.looks.get(lane.at(state.step).index)) || null;
+  }
+
+  /** The weights in view, of a layer or the mean. */
+  get weights() {
+    const { attention } = this.viewer.state;
+    return this.looks?.[attention ? attention - 1 : this.looks.length - 1] ?? null;
+  }
+
+  need() {
+    const { lane, state, host } = this.viewer;
+    const frame = lane.at(state.step);
+    clearTimeout(this.waiting);
+    if (state.attention < 0 || !frame.mask || lane.looks.has(frame.index) || this.refused === frame) return;
+    if (host.ask) this.waiting = setTimeout(() => this.fetch(lane, frame), PATIENCE);
+    else this.refuse(frame, 'This run is a recording, and there is no model to ask for its attention.');
+  }
+
+  async fetch(lane, frame) {
+    const { viewer } = this;
+    try {
+      const { layers, weights } = await viewer.ask('attention', { step: frame.index });
+      const all = new Uint16Array((await inflate(weights, 'deflate')).buffer);
+      const size = all.length / layers;
+      const found = Array.from({ length: layers }, (_, n) => all.subarray(n * size, (n + 1) * size));
+      found.push(Float32Array.from({ length: size }, (_, k) => found.reduce((sum, layer) => sum + layer[k], 0) / layers));
+      lane.looks.set(frame.index, found);
+      if (viewer.lane === lane) viewer.redraw();
+    } catch (error) {
+      this.refuse(frame, String(error?.message || error));
+    }
+  }
+
+  refuse(frame, text) {
+    this.refused = frame;
+    this.refusal = text;
+    if (this.viewer.drawnWidth) this.draw();
+  }
+
   redraw() {
     if (!this.viewer.drawnWidth) return;
     this.paint();
@@ -148,11 +207,25 @@ export class MaskPanel {
       if (unpacking) frame.depth.then(() => viewer.lane?.at(viewer.state.step) === frame && this.redraw());
     } else mask.frame = frame;
     this.on(this.canvas);
+    this.paintStack();
   }
 
   on(canvas) {
     const { lane, state, theme } = this.viewer;
-    this.mask.draw(canvas, { width: this.width, block: Math.min(lane.head.block, lane.length), selected: state.position, layers: state.reach, theme });
+    this.mask.draw(canvas, { width: this.width, block: Math.min(lane.head.block, lane.length), selected: state.position, layers: state.reach, weights: this.weights, theme });
+  }
+
+  /** The selected shadow's row through all layers. */
+  paintStack() {
+    const { mask, looks } = this;
+    const { state, theme } = this.viewer;
+    const place = looks && mask.place?.[state.position - mask.frame.block[0]];
+    const on = place != null && mask.frame.mask && !this.viewer.still;
+    this.stack.hidden = !on;
+    if (!on) return;
+    this.layerAt = mask.drawStack(this.stack, mask.size + place, looks, state.attention, theme);
+    mask.weights = this.weights;
+    this.stack.setAttribute('aria-label', `where the shadow of position ${state.position} looks, layer by layer`);
   }
 
   svg(canvas) {
@@ -166,6 +239,7 @@ export class MaskPanel {
     const { lane, state } = this.viewer;
     const frame = lane.at(state.step);
     if (!frame.mask) return whyNone(lane, frame);
+    if (state.attention >= 0) return `Where the queries of step ${frame.index} looked, ${this.layerText.textContent}. ${this.note.textContent}`;
     const seen = state.reach ? `what reaches it through ${state.reach} layers` : 'what it sees';
     return `The attention mask of step ${frame.index}, positions ${frame.block[0]} to ${frame.block[1] - 1}${frame.plain ? '' : ', x before s'}: for every query, ${seen}. ${this.note.textContent}`;
   }
@@ -177,36 +251,61 @@ export class MaskPanel {
     this.message.hidden = !!frame.mask;
     if (!frame.mask) setText(this.message, whyNone(lane, frame));
     const cell = frame.mask && (mask.cell || mask.standard(state.position));
-    if (cell) put(this.note, mask.describe(cell).parts);
+    const loading = frame.mask && state.attention >= 0 && !this.weights;
+    if (loading) setText(this.note, this.refused === frame ? this.refusal : 'Asking the model where it looked …');
+    else if (cell) put(this.note, mask.describe(cell).parts, this.weights && this.pointer());
     else setText(this.note, '');
     const block = lane.head.block < lane.length ? ` · ${frame.block[0]}–${frame.block[1] - 1}` : '';
     const later = lane.head.sees ? ` · blocks of ${lane.head.sees}, none sees a later one` : '';
     setText(this.sub, (frame.index ? `step ${frame.index}${block}` : 'start') + later);
+    showSide(this.tabs, 'mask');
     press(this.order, state.order);
-    press(this.depth, state.reach ? 'reach' : 'direct');
-    this.drawLegend(lane, state.reach > 0, frame.plain);
-    this.depth.hidden = this.layers.hidden = !!lane.head.reachless;
-    if (!lane.head.reachless) this.drawLayers(frame, state.reach);
-    else setText(this.layerText, 'reach is not in a trace file');
-    this.layerRow.classList.toggle('dv-off', !state.reach && !lane.head.reachless);
+    press(this.depth, state.attention >= 0 ? 'attention' : state.reach ? 'reach' : 'direct');
+    this.drawLegend(lane, state.attention >= 0 ? 'attention' : state.reach > 0 ? 'reach' : 'direct', frame.plain);
+    this.six.hidden = !this.stack.hidden || !lane.about.states.includes('C');
+    const none = !!lane.head.reachless && state.attention < 0;
+    this.depth.hidden = this.layers.hidden = none;
+    this.drawLayers(frame, state);
+    if (none) setText(this.layerText, 'reach is not in a trace file');
+    if (none) this.layerRow.classList.remove('dv-off');
   }
 
-  drawLayers(frame, reach) {
+  /** From where it looked to what that did. */
+  pointer() {
+    const { viewer } = this;
+    return [' ', h('button', { type: 'button', class: 'dv-link', onclick: () => viewer.set({ side: 'causes' }) }, 'Causes')];
+  }
+
+  drawLayers(frame, { reach, attention }) {
+    const value = attention >= 0 ? attention : reach;
+    const least = attention >= 0 ? 0 : 1;
+    this.layerRow.classList.toggle('dv-off', !reach && attention < 0);
+    if (+this.layers.min !== least) this.layers.min = least;
+    if (+this.layers.value !== value) this.layers.value = value;
+    this.dirty.hidden = !reach;
+    this.layers.setAttribute('aria-label', attention >= 0 ? 'layer of attention' : 'layers of reach');
+    if (attention >= 0) {
+      const { layers } = this.viewer.lane.head;
+      setText(this.layerText, attention ? `layer ${attention} of ${layers}` : `mean of ${layers} layers`);
+      return;
+    }
     const dirty = Object.values(frame.contaminated || {}).filter((depth) => depth <= reach).length;
-    if (reach && +this.layers.value !== reach) this.layers.value = reach;
-    setText(this.layerText, `${reach} layer${reach > 1 ? 's' : ''} · ${dirty ? `${dirty} contaminated ◂` : 'none contaminated'}`);
-    this.layerText.classList.toggle('dv-warn', dirty > 0);
+    setText(this.layerText, `${reach} layer${reach > 1 ? 's' : ''}`);
+    setText(this.dirty, dirty ? `${dirty} contaminated ◂` : 'none contaminated');
+    this.dirty.classList.toggle('dv-warn', dirty > 0);
   }
 
-  drawLegend(lane, deep, plain) {
-    const key = `${deep}${plain}${lane.about.states}`;
+  drawLegend(lane, view, plain) {
+    const deep = view === 'reach';
+    const key = `${view}${plain}${lane.about.states}`;
     if (this.legendFor === key) return;
     this.legendFor = key;
     const entry = (kind, name) => {
       const [path, ...rest] = name.split(' ');
       return h('span', {}, h('i', { class: `dv-key dv-key-${kind}` }), rest.length ? [symbol(path), ` ${rest.join(' ')}`] : name);
     };
-    put(this.legend, entry('U', 'x unmasked'), lane.about.states.includes('C') && entry('C', 'x candidate'), entry('M', 'x mask'),
+    if (view === 'attention') put(this.legend, h('span', {}, 'weight 0 ', h('i', { class: 'dv-ramp' }), ' 1, strength: its root'), entry('B', 'blocked'));
+    else put(this.legend, entry('U', 'x unmasked'), lane.about.states.includes('C') && entry('C', 'x candidate'), entry('M', 'x mask'),
       !plain && entry('S', 's mask'), deep ? entry('R', 'reached') : entry('B', 'blocked'));
   }
 }

@@ -6,7 +6,8 @@
 //   static state = { … }       its part of the viewer's state, as it is at first (optional)
 //   static settle(state, lane) makes something that can be shown of whatever its part of the state holds (optional)
 //   static brief = true        it is in the short view too (optional), or, with onlyBrief, only there
-//   static fits(lane)          whether it is for this trace; where it is not, it is not on the page (optional: it always is)
+//   static fits(lane, viewer)  whether it is for this trace; where it is not, it is not on the page (optional: it always is)
+//   static shortcuts = { key(viewer) { … } }   what keys do, wherever the focus is (optional)
 //
 //   constructor(viewer)        builds `box`, a <section class="dv-panel">; it may read viewer.host, and nothing is loaded yet
 //   head, next                 nodes above and below everything else (optional)
@@ -22,10 +23,11 @@
 //   key(event)                 a key pressed inside the box; true if it meant something there (optional)
 //   editing                    true while something is being edited in it, which playing must not sweep away (optional)
 
+import { Causes } from './causes.js';
 import { Dependencies } from './dependencies.js';
 import { Inspector } from './inspector.js';
 import { MaskPanel } from './maskpanel.js';
 import { ScorePanel } from './scorepanel.js';
 import { Tokens } from './tokens.js';
 
-export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies];
+export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes];

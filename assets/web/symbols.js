@@ -25,6 +25,7 @@ export const GLOSSARY = {
   'forced in': 'The surest of those below the threshold, taken so that the step makes progress.',
   'revoked before': 'How often this position lost a decided token.',
   direct: 'What a query sees in one layer.',
+  attention: 'What each query really looked at in this pass, layer by layer.',
   weakened: 'An unmasked token that became a candidate again.',
   replaced: 'A decided token that was exchanged for another (verify = argmax).',
   accepted: 'Taken as it stood, because the block began to repeat itself or reached its cap.',

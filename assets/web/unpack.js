@@ -5,7 +5,7 @@ import { EVENTS } from './dom.js';
 const CODE = { M: 0, C: 1, U: 2 };
 export const LETTER = 'MCU';
 
-async function inflate(text, format) {
+export async function inflate(text, format) {
   const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format));
   return new Uint8Array(await new Response(stream).arrayBuffer());
@@ -112,6 +112,8 @@ export class Lane {
     }];
     this.mark(this.frames[0]);
     this.asked = new Map();
+    this.looks = new Map(); // where the queries of a step looked, by step; see maskpanel.js
+    this.causes = new Map((payload.causes ?? []).map((verdict) => [`${verdict.step}/${verdict.position}`, verdict]));
     const { columns } = this.about;
     const mirrored = new Set(columns.map((column) => column.mirror));
     this.sides = columns.filter((column) => !mirrored.has(column.name)); // each a lane beside the score

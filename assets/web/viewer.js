@@ -14,7 +14,7 @@
 //
 // State, as given to host.onChange and understood by setState and options.state; every part is optional in setState, and
 // whatever cannot be shown becomes something that can:
-//   { step, position, lane } and what the panels add: order, reach (mask), graph (dependencies), map, hideLater (score)
+//   { step, position, lane } and what the panels add: order, reach, attention (mask), graph (dependencies), side (mask or causes), map, hideLater (score)
 //
 // host, every entry optional; what is missing has no control on the page:
 //   requestStep()                       compute one more step (Step at the end of what is known; Play goes on with it)
@@ -22,7 +22,7 @@
 //   requestBranch({lane, step, position, token, state})   token: id chosen from the top 5, text that was typed, or null (unchanged);
 //                                       state: 'M' | 'C' | 'U'
 //   ask(name, {lane, …})                -> Promise of an answer, or of { kind: 'error', text }. Panels ask 'life' {position, steps}
-//                                       (visual.payload.life), unless lives came along, and 'graph' {step} (visual.payload.graph); exports ask 'export' and 'gif'
+//                                       (visual.payload.life), unless lives came along, 'graph' {step} (visual.payload.graph), 'causes' {step, position, tried} and 'attention' {step}; exports ask 'export' and 'gif'
 //   onChange(state)                     step, selection or a setting changed, for the address bar; called when it comes to rest
 //   switchBranch(id), compareBranches(a, b)
 //
@@ -181,6 +181,11 @@ class Viewer {
     this.redraw();
   }
 
+  /** Whether four columns fit side by side. */
+  get room() {
+    return this.root.clientWidth >= 1500;
+  }
+
   /** The size of the tokens in the short view. */
   get grid() {
     return !this.short || this.lanes.length > 1 ? undefined : this.root.clientWidth <= 640 ? 'tall' : 'huge';
@@ -245,7 +250,7 @@ class Viewer {
     const differs = (key) => before[key] !== this.state[key];
     if (!Object.keys(before).some(differs)) return;
     if (differs('step') && !keepPlaying) this.transport.pause();
-    if (differs('lane')) this.layout();
+    if (differs('lane') || differs('side')) this.layout();
     this.changed();
   }
 
@@ -321,6 +326,7 @@ class Viewer {
       n: () => this.revocation(1),
       p: () => this.revocation(-1),
     };
+    for (const { shortcuts = {} } of PANELS) for (const [name, act] of Object.entries(shortcuts)) actions[name] = () => act(this);
     const action = Object.hasOwn(actions, key) && actions[key];
     if (!action) return;
     event.preventDefault();
@@ -353,8 +359,9 @@ class Viewer {
     this.root.dataset.size = width <= 640 ? 'narrow' : width <= 1000 ? 'medium' : 'wide';
     this.theme = readTheme(this.root);
     this.steps = capacity(this.last, this.finished);
+    this.root.dataset.side = this.state.side;
     for (const panel of this.panels) {
-      panel.box.hidden = panel.constructor.fits?.(this.lane) === false || !!(this.short ? !panel.constructor.brief : panel.constructor.onlyBrief);
+      panel.box.hidden = panel.constructor.fits?.(this.lane, this) === false || !!(this.short ? !panel.constructor.brief : panel.constructor.onlyBrief);
       if (!panel.box.hidden) panel.prepare();
     }
   }

@@ -60,7 +60,7 @@ export function mountWatch(root, bridge, config) {
       onFull: () => showFull(),
       next: [
         clashing && ['a Sudoku that clashes with itself', () => { showFull(); openCase(clashing); }],
-        ['why this works, in ten pages', () => showTab('Learn')],
+        ['why this works, page by page', () => showTab('Learn')],
         ['a sentence of your own', () => { showFull(); prompt.focus(); prompt.select(); }],
         ['decoders side by side', () => openComparison(item)],
       ].filter(Boolean),
@@ -108,7 +108,7 @@ export function mountWatch(root, bridge, config) {
   function branch(lane, edit) {
     client.branch(lane, edit, (reply) => {
       edits[reply.branch] = [...edits[lane.branch], edit];
-      client.show(reply, { step: edit.step, position: edit.position });
+      client.show(reply, { step: edit.step, position: edit.check ?? (edit.hide ? viewer.state.position : edit.position) });
     });
   }
 

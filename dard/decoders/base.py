@@ -50,6 +50,11 @@ class Decision:
     soft: tuple[Sequence[int], Tensor, Tensor] | None = None
     memory: Any = None
     ended_by: str | None = None  # set when the block is done, except by the common reason
+    stood: dict[int, str] = field(default_factory=dict)  # the states that its end then changed, as they stood
+
+    def verdict(self, position: int, otherwise: str) -> str:
+        """The state that a position was judged to be in, whatever the end of the block made of it."""
+        return self.stood.get(position) or self.states.get(position, otherwise)
 
     def rank(
         self, model: Model, settings: Settings, confidence: Mapping[int, float], tokens: Mapping[int, int]
@@ -206,6 +211,7 @@ def predict_published(
         mask_counts=True,
         precision=precision,
         top=TOP_K if state.record else 2,
+        also=state.watched,
         **noise_of(settings, state),
         **options,
     )

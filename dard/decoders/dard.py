@@ -272,7 +272,7 @@ class Dard(Decoder):
     ) -> Prediction:
         sampling = noise_of(settings, state) if noise else {}
         top = TOP_K if state.record else 2
-        return predict(logits, mask_id=model.mask_id, top=top, entropy=entropy, **sampling)
+        return predict(logits, mask_id=model.mask_id, top=top, entropy=entropy, also=state.watched, **sampling)
 
     @staticmethod
     def state_of(settings: DardSettings, confidence: float) -> str:
@@ -311,11 +311,13 @@ class Dard(Decoder):
         candidates = [i for i, letter in zip(block, now[1], strict=True) if letter == CANDIDATE]
         if settings.cycle == "accept":
             decision.events["accepted"] = candidates
+            decision.stood = dict.fromkeys(candidates, CANDIDATE)
             for i in candidates:
                 decision.states[i] = UNMASKED
             return
         reopened = {i for k, i in enumerate(block) if len({(tokens[k], states[k]) for tokens, states in cycle}) > 1}
         reopened.update(candidates)
+        decision.stood = {i: decision.states[i] for i in reopened if i in decision.states}
         decision.remask(sorted(reopened), model.mask_id)
         decision.events["forced"] = [i for i in decision.events.get("forced", []) if i not in reopened]
 
@@ -391,7 +393,11 @@ class Dard(Decoder):
         start, end = step.block
         mask = step.mask
         row = None if mask is None else mask[i - start]
-        candidates = [j for j in candidates_of(step.states_before, start, end) if row is None or row[j - start]]
+        candidates = [
+            j
+            for j in candidates_of(step.states_before, start, end)
+            if (row is None or row[j - start]) and not step.hides(j, i)
+        ]
         if not candidates:
             paths = "no candidate was in view"
         elif x and s:
@@ -425,7 +431,7 @@ class Dard(Decoder):
         """Which candidates the verification of i saw, and which it did not."""
         start, end = step.block
         mask = step.mask
-        others = [j for j in candidates_of(step.states_before, start, end) if j != i]
+        others = [j for j in candidates_of(step.states_before, start, end) if j != i and not step.hides(j, i)]
         row = None if mask is None else mask[end - start + i - start]
         seen = [j for j in others if row is None or row[j - start]]
         hidden = [j for j in others if row is not None and not row[j - start]]

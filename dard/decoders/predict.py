@@ -83,17 +83,22 @@ def predict(
     temperature: float = 0.0,
     generator: torch.Generator | None = None,
     entropy: bool = False,
+    also: Sequence[int] = (),
 ) -> Prediction:
     """Predict a token at each row of `logits` [R, vocab], which is changed: `[MASK]` is never predicted.
 
     With `mask_counts` the mask token still takes its share of the probability (the published baselines do not
-    take it out); otherwise it has probability 0. With a temperature the choice is the arg max of
-    logits − temperature · log(−log u), as LLaDA samples, and its probability is the plain softmax value.
+    take it out); otherwise it has probability 0. The tokens `also` follow the most probable ones in the tables. With a
+    temperature the choice is the arg max of logits − temperature · log(−log u), as LLaDA samples, and its probability
+    is the plain softmax value.
     """
     rows, vocab = logits.shape
     mask_column = logits[:, mask_id].to(precision, copy=True)  # a view would be overwritten
     logits[:, mask_id] = -torch.inf
     best, index = top_values(logits, top)
+    if also:
+        extra = torch.tensor(also, device=logits.device).expand(rows, -1)
+        best, index = torch.cat([best, logits.gather(1, extra)], dim=1), torch.cat([index, extra], dim=1)
     log_total = torch.empty(rows, dtype=precision, device=logits.device)
     spread = torch.empty_like(log_total) if entropy else None
     token = index[:, 0].clone()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dard.experiments.ablations import MaskAblation, MixingAblation
 from dard.experiments.base import Experiment
+from dard.experiments.causes import Causes
 from dard.experiments.contamination import Contamination
 from dard.experiments.cost import Cost
 from dard.experiments.endings import Endings
@@ -21,6 +22,7 @@ from dard.tasks.benchmarks import BENCHMARKS, open_benchmark
 
 _ALL: tuple[type[Experiment], ...] = (
     Pareto, MaskAblation, MixingAblation, WeightStatistics, Ordering, Thresholds, Lengths, Cost, Contamination, Endings,
+    Causes,
 )  # fmt: skip
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment() for experiment in _ALL}

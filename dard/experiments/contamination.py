@@ -19,7 +19,7 @@ from torch import Tensor
 from dard.attention import contaminated
 from dard.decoders.dard import Dard
 from dard.experiments.base import Experiment
-from dard.experiments.figures import Figure, bars, figure
+from dard.experiments.figures import Figure, figure, kind_bars
 from dard.experiments.points import Point, points
 from dard.experiments.results import Results
 from dard.experiments.sweep import Row
@@ -99,19 +99,10 @@ class Contamination(Experiment):
         def changed(p: Point) -> float | None:
             return 100 * pooled(p)["over"][1] / pooled(p)["pairs"] if pooled(p)["pairs"] else None
 
-        traces = [
-            bars(
-                [Point(p.variant, p.rows, label=kind) for p in points(results)],
-                changed,
-                f"{kind}: %{{y:.2f}} %<extra></extra>",
-                name=kind,
-                marker={"color": colour},
-                texttemplate="%{y:.1f}",
-            )
-            for kind, colour in COLOURS.items()
-        ]
         title = f"Swaps that change a verification by more than {LEVELS[1]:g}: {{task_title}}"
-        return figure(results, traces, "", "share of swaps (%)", title, barmode="group")
+        return figure(
+            results, kind_bars(points(results), COLOURS, changed), "", "share of swaps (%)", title, barmode="group"
+        )
 
 
 def total(p: Point, name: str) -> int:

@@ -7,7 +7,7 @@ Does not know: Plotly, or any experiment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dard.decoders import DECODERS
@@ -100,3 +100,20 @@ def bars(found: Sequence[Point], height: Callable[[Point], float | None], hover:
     names = [p.variant.name for p in found]
     heights = [height(p) for p in found]
     return {"type": "bar", "x": names, "y": heights, "customdata": names, "hovertemplate": hover, **more}
+
+
+def kind_bars(
+    found: Sequence[Point], colours: Mapping[str, str], share: Callable[[Point], float | None]
+) -> list[dict[str, Any]]:
+    """A bar per point for each kind of thing that its rows tell of; a point's label is the kind, its share in %."""
+    return [
+        bars(
+            [Point(p.variant, p.rows, label=kind) for p in found],
+            share,
+            f"{kind}: %{{y:.2f}} %<extra></extra>",
+            name=kind,
+            marker={"color": colour},
+            texttemplate="%{y:.1f}",
+        )
+        for kind, colour in colours.items()
+    ]

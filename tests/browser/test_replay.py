@@ -227,7 +227,7 @@ def test_reach_and_zoom_on_a_long_block(replay: Visiting) -> None:
     press(page, "reach")
     expect(page.locator(".dv-layertext")).to_contain_text("2 layers")
     page.get_by_label("layers of reach").fill("1")
-    expect(page.locator(".dv-layertext")).to_contain_text("1 layer ")
+    expect(page.locator(".dv-layertext")).to_have_text("1 layer")
     for _ in range(3):
         page.get_by_role("button", name="zoom in").click()
     page.get_by_label("attention mask").focus()

@@ -14,11 +14,12 @@ import torch
 from PIL import Image
 
 import dard
+from dard.cause import some_causes
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.helpers import ALL_DECODERS, without_times
 from tests.tiny import random_model
 from visual import passes as module
-from visual.passes import LEAST_SECONDS, LOADED, MOST_SECONDS, borrowed, passes, seconds, see, work
+from visual.passes import LEAST_SECONDS, LOADED, MOST_SECONDS, borrowed, find, passes, seconds, see, work
 
 
 class Elsewhere:
@@ -123,3 +124,16 @@ def test_work_stops_when_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(module.LOADED, "los-diego", los_diego())
     session = dard.Session(los_diego(), LOS_DIEGO, "standard", steps=1)
     assert len(list(work("los-diego", [session], 50))) == 1
+
+
+def test_what_a_model_is_asked_about_a_session_is_the_same_elsewhere(
+    space: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = random_model(1, layers=2)
+    monkeypatch.setitem(LOADED, "tiny", model)
+    session = dard.Session(model, "w5 w6", gen_length=12, block_length=6)
+    session.step()
+    here = find("tiny", some_causes, session.at(0), 1, 60.0, None)
+    session.model = Elsewhere(model)  # type: ignore[assignment]
+    there = find("tiny", some_causes, session.at(0), 1, 60.0, None)
+    assert space == [LEAST_SECONDS] and there == here and here.causes

@@ -336,3 +336,70 @@ def test_what_goes_wrong_on_the_way_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("dard.models.load_model", fail)
     with pytest.raises(dard.InputError, match="the hub cannot be reached"):
         list(Studio(("llada-8b-instruct",)).waiting({}))
+
+
+# Causes.
+
+
+def second_step(studio: Studio) -> dict[str, Any]:
+    view = studio.start(ASKED)
+    all_steps(studio, view)
+    return {"run": view["run"], "step": 2, "position": 3}
+
+
+def test_causes_are_found_once_and_kept_with_the_run(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = second_step(studio)
+    monkeypatch.setattr(service, "CAUSES_SECONDS", 0)  # one pass at a time
+    replies = [studio.causes({**asked, "tried": 0})]
+    while replies[-1]["left"]:
+        replies.append(studio.causes({**asked, "tried": len(replies[-1]["causes"])}))
+    assert [len(reply["causes"]) for reply in replies[:3]] == [0, 1, 2]
+    position, word, without, state, hidden = replies[-1]["causes"][0]
+    assert (position, word, state, hidden) == (4, "Diego", "C", 0) and without == pytest.approx(0.51, abs=0.01)
+    monkeypatch.setattr(service, "find", None)  # what is known is not asked for again
+    assert studio.causes({**asked, "tried": 0}) == replies[-1]
+    assert studio.show(asked)["payload"]["causes"] == [{k: v for k, v in replies[-1].items() if k != "kind"}]
+    saved = dard.Trace.from_bytes(studio.export({"run": asked["run"], "kind": "trace"})[2])
+    assert [(verdict.step, verdict.position) for verdict in saved.causes] == [(2, 3)]
+
+
+def test_a_trace_without_a_model_has_only_the_causes_it_was_saved_with(studio: Studio) -> None:
+    asked = second_step(studio)
+    studio.causes({**asked, "tried": 0})
+    opened = studio.open_trace(studio.export({"run": asked["run"], "kind": "trace"})[2])
+    assert studio.causes({**asked, "run": opened["run"], "tried": 0})["note"]
+    for refused in ({"position": 4, "tried": 0}, {"step": 1, "tried": 0}):
+        with pytest.raises(dard.InputError, match="has no model behind it; decode its prompt to see its causes"):
+            studio.causes({**asked, "run": opened["run"], **refused})
+    with pytest.raises(dard.InputError, match="to see its attention"):
+        studio.attention({**asked, "run": opened["run"]})
+
+
+def test_a_hidden_token_makes_a_branch_that_says_so(studio: Studio) -> None:
+    asked = second_step(studio)
+    studio.causes({**asked, "tried": 0})
+    studio.causes({**asked, "step": 1, "tried": 0})
+    for hide, name in (({"hide": "all"}, "all"), ({"hide": "check", "check": 3}, "3")):
+        view = studio.branch({**asked, "position": 4, **hide})
+        assert view["branches"][-1]["name"] == f"step 2: Diego hidden from {name}"
+        assert len(view["payload"]["steps"]) == 2 and "by hand" in view["payload"]["steps"][-1]["say"]
+        assert [verdict["step"] for verdict in view["payload"]["causes"]] == [1]  # what came before is shared
+    edits = [{"step": 2, "position": 4, "hide": "all"}]
+    assert studio.start({**ASKED, "edits": edits})["branches"][-1]["name"] == "step 2: Diego hidden from all"
+    for bad in ({"hide": "nobody"}, {"hide": "check"}, {"hide": "check", "check": 0}, {"hide": "all", "step": 0}):
+        with pytest.raises(dard.InputError):
+            studio.branch({**asked, "position": 4, **bad})
+
+
+def test_what_cannot_be_explained_is_refused_with_a_sentence(studio: Studio) -> None:
+    asked = second_step(studio)
+    with pytest.raises(dard.InputError, match="position 0 is given by the template"):
+        studio.causes({**asked, "position": 0, "tried": 0})
+    with pytest.raises(dard.InputError, match="does not offer"):
+        studio.attention(asked)
+    settings = ASKED["settings"]
+    found = studio.explain(LOS_DIEGO, "dard", "los-diego", settings, 2, 3, 5)
+    assert found["causes"][0]["position"] == 4 and found["note"].startswith("'Diego' alone decides this")
+    for step, position, seconds in ((99, 3, 5), (2, 99, 5), (2, 3, 0), (2, 3, 1e9), ("2", 3, 5)):
+        with pytest.raises(dard.InputError):
+            studio.explain(LOS_DIEGO, "dard", "los-diego", settings, step, position, seconds)

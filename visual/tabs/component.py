@@ -42,7 +42,8 @@ def build_component(
     queue: str = "model",
 ) -> None:
     """Place a tab's component. `mount` names the function that builds it in the browser out of `config`, `actions` what
-    it may ask for that runs the model, one at a time in `queue`; `calls` are quick, by default those of the viewer."""
+    it may ask for that runs the model, one at a time in `queue`; `calls` are quick, by default those of the viewer,
+    which may also ask about a run what only its model can tell."""
 
     def open_trace(request: dict[str, Any]) -> dict[str, Any]:
         name = text(request, "name", 200, "from a file")
@@ -57,6 +58,8 @@ def build_component(
     def gif(request: dict[str, Any]) -> dict[str, Any]:
         return file("run.gif", "image/gif", studio.gif(request))
 
+    if calls is None:
+        actions = {**actions, "causes": once(studio.causes), "attention": once(studio.attention)}
     ends: OrderedDict[str, dict[str, Any]] = OrderedDict()
 
     def ask(event: gr.EventData) -> Iterator[Any]:

@@ -1,0 +1,152 @@
+"""The panel of causes and the view of attention in a real browser, on the embedded model, and in a replay from disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from playwright.sync_api import Page, expect
+
+import dard
+from tests.browser.conftest import Visit
+from visual.page import build_page, launch_options
+from visual.service import Studio
+
+Visiting = Callable[..., Visit]
+CITY = "The city of [MASK] [MASK] is on the Southern California coast ."
+SECOND = {"prompt": CITY, "decoder": "dard", "tau_c": 0.4, "tau_u": 0.5, "ran": 3, "step": 2, "select": 4}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    studio = Studio()
+    page = build_page(studio)
+    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
+    yield url
+    page.close()
+
+
+@pytest.fixture
+def second(server: str, visit: Visiting) -> Callable[..., Page]:
+    """The second step of the first case, with its revoked token selected."""
+
+    def open_step(view: str = "", **options: Any) -> Page:
+        query = urlencode({**SECOND, **({"view": view} if view else {})})
+        page = visit(f"{server}?{query}", ready="button[data-position]:visible", **options).page
+        expect(page.locator(".dv-counter b:visible")).to_have_text("2", timeout=20_000)
+        return page
+
+    return open_step
+
+
+def causes(page: Page) -> Any:
+    return page.get_by_label("causes", exact=True)
+
+
+def bars(page: Page) -> Any:
+    return page.get_by_label("without each visible token").get_by_role("button")
+
+
+def test_one_key_opens_the_causes_and_a_bar_leads_to_its_token(second: Callable[..., Page]) -> None:
+    page = second()
+    expect(page.get_by_label("mask", exact=True)).to_be_visible()
+    page.keyboard.press("c")
+    expect(bars(page).first).to_have_attribute("aria-label", "without Los: 0.478, candidate", timeout=20_000)
+    expect(page.get_by_label("mask", exact=True)).to_be_hidden()
+    assert bars(page).count() == 11
+    expect(page.locator(".dv-why")).to_contain_text("; without Los it would have had 0.48 and stayed a candidate.")
+    expect(causes(page)).to_contain_text("Los alone decides this: without it Diego would have had 0.478")
+    expect(page.locator(".dv-tie text")).to_have_text("Los lowers it by .48")
+    tints = page.locator(".dv-tint")
+    assert tints.count() == 11
+    strength = "node => +getComputedStyle(node).opacity"
+    assert page.locator("[data-position='3'] .dv-tint").evaluate(strength) > 0.9
+    assert page.locator("[data-position='1'] .dv-tint").evaluate(strength) < 0.12
+    bars(page).first.click()
+    expect(page.locator(".dv-iplace")).to_have_text("position 3")
+    hidden = page.get_by_label("if it had been seen").get_by_role("button")
+    expect(hidden).to_have_attribute("aria-label", "with Diego: 0.000, masked", timeout=20_000)
+    expect(causes(page)).to_contain_text("A close call: 0.502.")
+    expect(page.locator(".dv-tie")).to_have_count(0)
+    page.keyboard.press("m")
+    expect(page.get_by_label("mask", exact=True)).to_be_visible()
+    expect(causes(page)).to_be_hidden()
+    expect(page.locator(".dv-tint").first).to_be_hidden()
+
+
+def test_a_given_token_and_the_start_have_no_verdict(second: Callable[..., Page]) -> None:
+    page = second("causes")
+    page.locator("button[data-position='0']").first.click()
+    expect(causes(page)).to_contain_text("This token is given by the template: there is no verdict on it.")
+    page.locator("button[data-position='4']").first.click()
+    page.keyboard.press("Home")
+    expect(causes(page)).to_contain_text("No forward pass has run yet")
+
+
+def test_hiding_a_token_makes_a_branch_that_says_so_and_has_a_link(
+    second: Callable[..., Page], visit: Visiting
+) -> None:
+    page = second("causes")
+    expect(bars(page).first).to_be_visible(timeout=20_000)
+    causes(page).get_by_role("button", name="Branch here").click()
+    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los hidden from all", timeout=20_000)
+    expect(page.locator(".dv-say")).to_contain_text("Los was hidden from everyone in this pass, by hand")
+    expect(page.locator(".dv-why")).to_contain_text("the shadow gives it 0.48")
+    page.wait_for_function("new URL(location.href).searchParams.has('edits')")
+    assert json.loads(page.evaluate("new URL(location.href).searchParams.get('edits')")) == [[2, 3, None, None, "all"]]
+    again = visit(page.url, ready="button[data-position]:visible").page
+    expect(again.locator(".dv-branches")).to_contain_text("step 2: Los hidden from all", timeout=20_000)
+
+
+def test_attention_is_drawn_on_the_mask_and_told_in_numbers(second: Callable[..., Page]) -> None:
+    page = second()
+    page.get_by_role("button", name="attention").click()
+    mask = page.get_by_label("mask", exact=True)
+    expect(mask).to_contain_text("layer 6 of 6")
+    expect(mask.locator(".dv-masknote")).to_contain_text(
+        "The shadow of Diego gives Los .74 of its attention", timeout=20_000
+    )
+    expect(page.locator(".dv-insp")).to_contain_text(
+        "s query in layer 6: Los .74, California .25; all others together .01"
+    )
+    page.keyboard.press("[")
+    expect(mask).to_contain_text("layer 5 of 6")
+    stack = mask.locator(".dv-stack")
+    box = stack.bounding_box()
+    assert box is not None
+    stack.click(position={"x": 60, "y": box["height"] - 6})
+    expect(mask).to_contain_text("mean of 6 layers")
+    page.wait_for_function("new URL(location.href).searchParams.get('view') === 'attention0'")
+    mask.get_by_role("button", name="Causes").last.click()
+    expect(bars(page).first).to_be_visible(timeout=20_000)
+
+
+def test_a_replay_shows_the_causes_it_was_saved_with_and_says_where_it_has_none(replay: Visiting) -> None:
+    session = dard.Session(dard.load_model("embedded"), CITY, tau_c=0.4, tau_u=0.5)
+    trace = session.run()
+    *_, verdict = dard.examine(session, 2, 4)
+    trace.causes = [verdict]
+    page = replay(dard.Trace.from_bytes(trace.to_bytes())).page
+    page.keyboard.press("End")
+    page.keyboard.press("ArrowLeft")
+    page.locator("button[data-position='4']").first.click()
+    page.keyboard.press("c")
+    expect(bars(page).first).to_have_attribute("aria-label", "without Los: 0.478, candidate")
+    expect(page.locator(".dv-why")).to_contain_text("without Los it would have had 0.48 and stayed a candidate.")
+    page.locator("button[data-position='3']").first.click()
+    expect(causes(page)).to_contain_text("This run is a recording, and there is no model to ask.")
+    page.keyboard.press("m")
+    page.get_by_role("button", name="attention").click()
+    expect(page.locator(".dv-masknote")).to_have_text(
+        "This run is a recording, and there is no model to ask for its attention."
+    )
+
+
+def test_at_1680_both_stand_side_by_side(second: Callable[..., Page]) -> None:
+    page = second("causes", viewport={"width": 1680, "height": 900})
+    expect(bars(page).first).to_be_visible(timeout=20_000)
+    mask, box = (page.get_by_label(name, exact=True).bounding_box() for name in ("mask", "causes"))
+    assert mask and box and abs(mask["y"] - box["y"]) < 1 and box["x"] >= mask["x"] + mask["width"]
