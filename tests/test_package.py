@@ -162,7 +162,7 @@ def test_view_says_so_when_there_is_no_browser(
         ([], "FILE"),
         ([TRACES[0], "no-such-file.json"], "'no-such-file.json': trace file cannot be read"),
         ([str(ROOT / "LICENSE")], "neither JSON nor what torch.save writes"),
-        (TRACES[:5], "1 to 4 traces, not 5"),
+        (TRACES[:6], "1 to 5 traces, not 6"),
         ([TRACES[0], "--out", "t.json"], "ends in .html"),
         ([TRACES[0], "--out", "no/such/folder/t.html"], "the page cannot be written"),
     ],

@@ -166,11 +166,11 @@ export class MaskPanel {
     const frame = lane.at(state.step);
     clearTimeout(this.waiting);
     if (state.attention < 0 || !frame.mask || lane.looks.has(frame.index) || this.refused === frame) return;
-    if (host.ask) this.waiting = setTimeout(() => this.fetch(lane, frame), PATIENCE);
+    if (host.ask) this.waiting = setTimeout(() => this.obtain(lane, frame), PATIENCE);
     else this.refuse(frame, 'This run is a recording, and there is no model to ask for its attention.');
   }
 
-  async fetch(lane, frame) {
+  async obtain(lane, frame) {
     const { viewer } = this;
     try {
       const { layers, weights } = await viewer.ask('attention', { step: frame.index });

@@ -441,7 +441,7 @@ def test_every_recorded_sudoku_has_a_board_and_nothing_else_has() -> None:
             assert told["say"].startswith(f"{len(pairs) or 'no'} clash")
             assert len(told["lines"]) == min(len(told["marks"]), 2)
         assert moments[-1]["right"] == (not moments[-1]["board"]["marks"])
-    assert boards == 3
+    assert boards == 7
 
 
 def test_what_follows_the_cells_belongs_to_the_run_and_not_to_the_board() -> None:

@@ -106,7 +106,7 @@ def test_traces_from_files_are_lanes_beside_live_ones(studio: Studio) -> None:
     alone = studio.compare_lanes({"lanes": opened})
     assert [row["passes"] for row in alone["table"]] == [mine.num_steps, other.num_steps]
     assert len(studio.export({"run": alone["run"], "kind": "lanes"})[2]) > len(studio.export({"run": alone["run"]})[2])
-    for bad in ([{"opened": "guess"}], [{"opened": 5}], [{"opened": files[0]}] * 5):
+    for bad in ([{"opened": "guess"}], [{"opened": 5}], [{"opened": files[0]}] * 6):
         with pytest.raises(dard.InputError):
             studio.compare_lanes({"lanes": bad})
 
