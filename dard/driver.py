@@ -50,9 +50,8 @@ def finish(sessions: Sequence[Session]) -> None:
 
 def one_pass(sessions: Sequence[Session]) -> None:
     """One more step of every session; all of the same model."""
-    model = sessions[0].model
-    asked = [(session, ask(session.decoder, model, session.settings, session.state)) for session in sessions]
-    made = [step for group in groups(model, asked) for step in shared(model, group)]
+    asked = [(session, ask(session.decoder, session.model, session.settings, session.state)) for session in sessions]
+    made = [step for group in groups(asked) for step in shared(group)]
     for session, entry, state in made:
         session.take(entry, state)
 
@@ -60,35 +59,43 @@ def one_pass(sessions: Sequence[Session]) -> None:
 Asked = tuple["Session", Question]
 
 
-def groups(model: Model, asked: list[Asked]) -> list[list[Asked]]:
+def groups(asked: list[Asked]) -> list[list[Asked]]:
     """Which questions share a forward pass: those of similar length, within what a pass may hold."""
-    if len(asked) == 1 or "batch" not in offers(model):
-        return [[each] for each in asked]
     found: list[list[Asked]] = []
-    tokens = 0
     for each in sorted(asked, key=lambda one: -len(one[1].ids)):
-        length = len(each[1].ids)
-        if found and each[1].frozen is None and found[-1][0][1].frozen is None:
-            padded = (len(found[-1]) + 1) * len(found[-1][0][1].ids)
-            if padded <= min(TOKENS_AT_MOST, PADDING_AT_MOST * (tokens + length)):
-                found[-1].append(each)
-                tokens += length
-                continue
-        found.append([each])
-        tokens = length
+        if found and fits(found[-1], each):
+            found[-1].append(each)
+        else:
+            found.append([each])
     return found
 
 
-def shared(model: Model, group: list[Asked]) -> Iterator[tuple[Session, Step, DecodeState]]:
+def fits(group: list[Asked], each: Asked, most: int = TOKENS_AT_MOST) -> bool:
+    """Whether a question may join the forward pass of others."""
+    if not group:
+        return True
+    both = [*group, each]
+    if "batch" not in offers(each[0].model) or any(question.frozen for _, question in both):
+        return False
+    return padded(both) <= min(most, PADDING_AT_MOST * sum(len(question.ids) for _, question in both))
+
+
+def padded(group: list[Asked]) -> int:
+    """The tokens of a shared pass."""
+    return len(group) * max(len(question.ids) for _, question in group)
+
+
+def shared(group: list[Asked]) -> Iterator[tuple[Session, Step, DecodeState]]:
     """One forward pass for a group, and what each session makes of it."""
     began = time.perf_counter()
+    model = group[0][0].model
     size = max(len(question.ids) for _, question in group)
     times = "" if len(group) == 1 else f"{len(group)} times "
     with memory_guard(f"{times}a step of model {model.name!r} over {size} tokens", model.device):
         answers = answer_all(model, [question for _, question in group])
         forward = (time.perf_counter() - began) / len(group)
         for (session, question), answer in zip(group, answers, strict=True):
-            step, state = finish_step(session.decoder, model, session.settings, session.state, question, answer)
+            step, state = finish_step(session.decoder, session.model, session.settings, session.state, question, answer)
             step.forward_seconds = round(forward, 6)
             yield session, step, state
 
