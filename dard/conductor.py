@@ -23,6 +23,7 @@ from dard.session import Session
 
 BYTES_PER_LOGIT = 8  # a float32 and what is made of it
 ROOM = 0.5  # the share of a device's free memory that a pass may fill
+AHEAD = 8  # rounds that nobody has heard of yet, after which a ride waits for its listener
 PATIENCE = 10  # seconds without work after which the thread ends; a new one costs torch a new pool of threads
 
 
@@ -107,6 +108,9 @@ class Conductor:
                 self._thread.start()
         try:
             while isinstance(news := ride.news.get(), list):
+                if ride.news.qsize() == AHEAD - 1:
+                    with self._changed:
+                        self._changed.notify()
                 yield news
             if news is not None:
                 raise news
@@ -118,16 +122,15 @@ class Conductor:
         while True:
             with self._changed:
                 self._rides = [ride for ride in self._rides if not ride.over]
-                if not self._rides and not self._changed.wait(PATIENCE):
+                aboard = self._board()
+                if not aboard and not self._changed.wait(PATIENCE) and not self._rides:
                     self._thread = None
                     return
-                aboard = self._board()
-            if aboard:
-                self._move(aboard)
+            self._move(aboard)
 
     def _board(self) -> list[tuple[Ride, driver.Asked]]:
         """Who takes part in the next pass: who wants a single step, newcomers, who has waited longest, the background."""
-        rides = self._rides if self.together else self._rides[:1]
+        rides = [ride for ride in self._rides if ride.news.qsize() < AHEAD] if self.together else self._rides[:1]
         found: list[tuple[Ride, driver.Asked]] = []
         for ride in sorted(rides, key=lambda ride: (ride.background, ride.left != 1, ride.turns)):
             for asked in list(ride.asked):
@@ -141,6 +144,8 @@ class Conductor:
 
     def _move(self, aboard: list[tuple[Ride, driver.Asked]]) -> None:
         """One forward pass, and what everybody makes of it; in halves where it fails as a whole."""
+        if not aboard:
+            return
         try:
             made = list(driver.shared([asked for _, asked in aboard]))
         except Exception as error:

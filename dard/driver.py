@@ -75,7 +75,9 @@ def fits(group: list[Asked], each: Asked, most: int = TOKENS_AT_MOST) -> bool:
     if not group:
         return True
     both = [*group, each]
-    if "batch" not in offers(each[0].model) or any(question.frozen for _, question in both):
+    model, other = each[0].model, group[0][0].model
+    alike = getattr(model, "network", model) is getattr(other, "network", other)  # copies share their weights
+    if not alike or "batch" not in offers(model) or any(question.frozen for _, question in both):
         return False
     return padded(both) <= min(most, PADDING_AT_MOST * sum(len(question.ids) for _, question in both))
 

@@ -10,6 +10,7 @@ from dard.session import COMPARED
 from dard.state import InputError
 from visual.service import Studio
 from visual.tabs.compare import build_compare
+from visual.tabs.component import VISITORS_AT_ONCE
 from visual.tabs.lab import build_lab
 from visual.tabs.learn import build_learn
 from visual.tabs.watch import build_watch
@@ -32,7 +33,7 @@ def build_page(studio: Studio) -> gr.Blocks:
             with gr.Tab("Learn", id="learn"):
                 build_learn(studio)
         build_api(studio)
-    page.queue(max_size=64, default_concurrency_limit=8)
+    page.queue(max_size=2 * VISITORS_AT_ONCE, default_concurrency_limit=8)
     return page
 
 
@@ -47,6 +48,7 @@ def launch_options() -> dict[str, Any]:
         "run_history": False,
         "footer_links": ["api"],
         "state_session_capacity": 100,
+        "max_threads": 2 * VISITORS_AT_ONCE,  # each who runs the model waits in one, and quick calls need some too
     }
 
 
@@ -78,7 +80,7 @@ def build_api(studio: Studio) -> None:
 
     gr.api(health, api_name="health", concurrency_limit=None)
     for endpoint in (decode, compare, step):
-        gr.api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=1)
+        gr.api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=VISITORS_AT_ONCE)
 
 
 class plain_errors:

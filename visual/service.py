@@ -32,7 +32,7 @@ from dard.tasks import TASKS
 from dard.tasks.judge import judge
 from dard.trace import Trace
 from visual.images import FITS, TOGETHER_AT_MOST, UPLOAD_AT_MOST, Images
-from visual.passes import LOADED, finish, on_zero_gpu, passes, see
+from visual.passes import CONDUCTORS, LOADED, finish, on_zero_gpu, passes, see
 from visual.payload import graph, header, life, payload, sentence, shown, step_payload
 
 if TYPE_CHECKING:
@@ -260,12 +260,7 @@ class Studio:
         if session is None:
             raise InputError("this trace was opened from a file and has no model behind it; decode its prompt to go on")
         left = whole(data, "steps", 1, 100_000) if "steps" in data else None
-        with run.working():
-            for _ in passes(run.model, [session], left):
-                yield steps_of(run, (number,))
-                if run.stopping.is_set():
-                    break
-            yield made(run, (number,))
+        yield from self._go_on(run, [number], left)
 
     def steps(self, data: dict[str, Any]) -> dict[str, Any]:
         """The steps of a lane after step `since`, for a browser that did not hear of them; at most so many at once."""
@@ -313,15 +308,26 @@ class Studio:
         """Go on with all lanes in lock-step by `steps` passes, or to the end; the last answer holds the table."""
         run, _ = self._find(data)
         left = whole(data, "steps", 1, 100_000) if "steps" in data else None
-        sessions = [lane.session for lane in run.lanes if lane.session is not None]
-        if not sessions:
+        numbers = [number for number, lane in enumerate(run.lanes) if lane.session is not None]
+        if not numbers:
             raise InputError("these traces were opened from a file and have no model behind them")
+        yield from self._go_on(run, numbers, left, lambda: {"table": self._table(run)})
+
+    def _go_on(
+        self, run: Run, numbers: list[int], most: int | None, more: Callable[[], dict[str, Any]] = dict
+    ) -> Iterator[dict[str, Any]]:
+        """Passes of these lanes until they end or are stopped. A session may be ahead of what was told of it: each
+        answer holds all that is new. `more` comes with the last one."""
+        sessions = {n: session for n in numbers if (session := run.lanes[n].session) is not None}
+        told = {n: len(session.steps) for n, session in sessions.items()}
         with run.working():
-            for moved in passes(run.model, sessions, left):
-                yield steps_of(run, [number for number, session in enumerate(sessions) if session in moved])
+            for _ in passes(run.model, list(sessions.values()), most):
+                if fresh := steps_of(run, told):
+                    told |= {each["branch"]: each["step"]["i"] for each in fresh}
+                    yield {"kind": "steps", "run": run.key, "steps": fresh, **company(run.model)}
                 if run.stopping.is_set():
                     break
-            yield made(run, range(len(sessions))) | {"table": self._table(run)}
+            yield made(run, numbers) | more()
 
     def _reference(self, run: Run) -> Trace:
         """One token per step on the same prompt: a lane that does just that, or a decode made for this, once."""
@@ -532,11 +538,20 @@ class Studio:
         }
 
 
-def steps_of(run: Run, numbers: Iterable[int]) -> dict[str, Any]:
-    """The latest step of these lanes. Steps are numbered, so whoever misses one can ask for it again."""
-    traces = [(number, run.lanes[number].trace) for number in numbers]
-    steps = [{"branch": number, "step": step_payload(trace, trace.steps[-1])} for number, trace in traces]
-    return {"kind": "steps", "run": run.key, "steps": steps}
+def steps_of(run: Run, since: dict[int, int]) -> list[dict[str, Any]]:
+    """The steps of these lanes after those of so many. They are numbered, so whoever misses one can ask for it again."""
+    traces = {number: run.lanes[number].trace for number in since}
+    return [
+        {"branch": number, "step": step_payload(trace, step)}
+        for number, trace in traces.items()
+        for step in trace.steps[since[number] :]
+    ]
+
+
+def company(model: str) -> dict[str, int]:
+    """How many others share the passes of a model, and how many milliseconds the last one was waited for."""
+    conductor = CONDUCTORS[model]
+    return {"others": max(0, conductor.rides - 1), "waited": round(1000 * conductor.waited)}
 
 
 def made(run: Run, numbers: Iterable[int]) -> dict[str, Any]:

@@ -107,6 +107,7 @@ export class Client {
     if (steps === null) this.viewer.setBusy('Decoding …');
     const what = lane ? this.where(lane) : { run: this.run.key };
     this.ask(lane ? 'advance' : 'passes', steps === null ? what : { ...what, steps }, async (reply) => {
+      if (reply.others) this.viewer.setBusy(`Decoding … ${reply.others + 1} runs share the passes; this one waited ${reply.waited} ms for its last`);
       if (reply.kind === 'steps') return this.append(reply.steps);
       for (const made of reply.lanes) await this.complete(made);
       onMade?.(reply);

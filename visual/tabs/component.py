@@ -19,6 +19,7 @@ from visual.service import UPLOAD_AT_MOST, Studio, decoded, text
 # after it, so the last of it comes with the end.
 NEWS = frozenset({"steps", "waiting", "progress"})
 ENDS_KEPT = 100  # last messages that can be asked for again
+VISITORS_AT_ONCE = 64  # who runs the model; their passes are shared
 QUESTION_AT_MOST = 100  # characters of its name, which the browser makes unguessable
 # What may have to load a model first.
 LOADING = frozenset({"start", "compare", "experiment"})
@@ -41,9 +42,10 @@ def build_component(
     actions: dict[str, Action],
     calls: tuple[Call, ...] | None = None,
     queue: str = "model",
+    at_once: int = VISITORS_AT_ONCE,
 ) -> None:
     """Place a tab's component. `mount` names the function that builds it in the browser out of `config`, `actions` what
-    it may ask for that runs the model, one at a time in `queue`; `calls` are quick, by default those of the viewer."""
+    it may ask for that runs the model, so many `at_once` in `queue`; `calls` are quick, by default those of the viewer."""
 
     def open_trace(request: dict[str, Any]) -> dict[str, Any]:
         return studio.open_trace(decoded(request.get("data"), "trace file", UPLOAD_AT_MOST))
@@ -125,7 +127,7 @@ def build_component(
         trigger_mode="multiple",
         show_progress="hidden",
         concurrency_id=queue,
-        concurrency_limit=1,
+        concurrency_limit=at_once,
         api_visibility="private",
     )
 
