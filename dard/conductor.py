@@ -129,7 +129,7 @@ class Conductor:
             self._move(aboard)
 
     def _board(self) -> list[tuple[Ride, driver.Asked]]:
-        """Who takes part in the next pass: who wants a single step, newcomers, who has waited longest, the background."""
+        """Who takes part in the next pass: who wants one step, newcomers, who has waited longest, the background."""
         rides = [ride for ride in self._rides if ride.news.qsize() < AHEAD] if self.together else self._rides[:1]
         found: list[tuple[Ride, driver.Asked]] = []
         for ride in sorted(rides, key=lambda ride: (ride.background, ride.left != 1, ride.turns)):
@@ -167,7 +167,7 @@ class Conductor:
 
 
 def room(session: Session) -> int:
-    """How many tokens a pass may hold, by the free memory of the session's device: every token could need its logits."""
+    """How many tokens a pass may hold by the free memory of its device: every one could need its logits."""
     free = free_memory(session.model.device)
     if free is None:
         return driver.TOKENS_AT_MOST

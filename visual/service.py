@@ -539,7 +539,7 @@ class Studio:
 
 
 def steps_of(run: Run, since: dict[int, int]) -> list[dict[str, Any]]:
-    """The steps of these lanes after those of so many. They are numbered, so whoever misses one can ask for it again."""
+    """The steps of these lanes after so many. They are numbered: whoever misses one can ask for it again."""
     traces = {number: run.lanes[number].trace for number in since}
     return [
         {"branch": number, "step": step_payload(trace, step)}

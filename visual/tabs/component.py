@@ -45,7 +45,7 @@ def build_component(
     at_once: int = VISITORS_AT_ONCE,
 ) -> None:
     """Place a tab's component. `mount` names the function that builds it in the browser out of `config`, `actions` what
-    it may ask for that runs the model, so many `at_once` in `queue`; `calls` are quick, by default those of the viewer."""
+    it may ask for that runs the model, so many `at_once` in `queue`; `calls` are quick, by default the viewer's."""
 
     def open_trace(request: dict[str, Any]) -> dict[str, Any]:
         return studio.open_trace(decoded(request.get("data"), "trace file", UPLOAD_AT_MOST))
