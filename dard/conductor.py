@@ -75,9 +75,9 @@ class Conductor:
     [2, 2, 1, 1]
     """
 
-    def __init__(self, together: bool = True) -> None:
-        """Without `together` one ride after the other is made to its end, for comparison."""
-        self.together = together
+    together = True  # without it one ride after the other is made to its end, for comparison
+
+    def __init__(self) -> None:
         self.waited = 0.0  # seconds the last round of anybody spent waiting for others
         self._rides: list[Ride] = []
         self._changed = threading.Condition()

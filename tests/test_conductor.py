@@ -133,7 +133,8 @@ def test_the_background_fills_what_people_leave() -> None:
 
 def test_without_company_one_ride_follows_the_other() -> None:
     counting = Counting(random_model(0))
-    conductor = Conductor(together=False)
+    conductor = Conductor()
+    conductor.together = False
     threads = [Listening(conductor, [one(counting)]) for _ in range(3)]
     for thread in threads:
         thread.join(10)

@@ -10,6 +10,7 @@ os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from dard.__main__ import add_training
+from dard.conductor import Conductor
 from dard.models import CARDS, offers
 from dard.state import InputError
 from visual.page import build_page, launch_options
@@ -30,6 +31,7 @@ def add_app_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device-map", metavar="MAP", help="spread a model over several devices: auto, balanced")
     parser.add_argument("--quantise", type=int, choices=(4, 8), help="store weights in so many bits")
     add_training(parser)
+    parser.add_argument("--serial", action="store_true", help="one visitor's run after the other, for comparison")
     everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
     parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", everywhere))
     parser.add_argument("--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT", "7860"))
@@ -47,6 +49,7 @@ def app_command(args: argparse.Namespace) -> None:
         attention=args.attention,
         shift=args.shift,
     )
+    Conductor.together = not args.serial
     if on_zero_gpu():
         borrowed(work), borrowed(look)
         for name in studio.models:  # what is loaded later would not be there in the process that has the GPU
