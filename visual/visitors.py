@@ -200,7 +200,8 @@ class Visitor:
 
     async def advance(self, run: str, leave_after: int | None = None, **more: Any) -> dict[int, list[Moment]]:
         """Steps by lane, in order. With `leave_after` the connection is cut after so many answers."""
-        began, found, answers = time.perf_counter(), {}, 0
+        began, answers = time.perf_counter(), 0
+        found: dict[int, list[Moment]] = {}
         mount, action = ("mountCompare", "passes") if more.pop("lanes", False) else ("mountWatch", "advance")
         async for reply in self.ask(mount, action=action, run=run, **more):
             if reply["kind"] != "steps":
@@ -281,7 +282,7 @@ class Visitor:
         """One deed after the other, until so many decodes were made by all."""
         all_wishes, names = wishes(), list(DEEDS)
         while self.report.decodes < most:
-            deed = self.dice.choices(names, DEEDS.values())[0]
+            deed = self.dice.choices(names, list(DEEDS.values()))[0]
             wish = self.dice.choice(all_wishes)
             try:
                 await asyncio.wait_for(getattr(self, deed)(wish), STUCK)
