@@ -2,7 +2,7 @@
 
 Everything that arrives is hostile until proven otherwise: types, lengths and ranges are checked, and bad input raises
 `InputError` with one sentence. Runs live in memory under unguessable names, so one visitor never meets another's; the
-oldest are forgotten when there are too many. Every answer is plain JSON.
+oldest are forgotten when they are too many or too large together, or nobody asks for them. Every answer is plain JSON.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import binascii
 import json
 import secrets
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 GALLERY, LEARN = assets("gallery"), assets("learn")
 RUNS_KEPT = 200
+CELLS_KEPT = 2_000_000  # positions × steps of all of them
+RUN_AT_MOST = 3 * 3600  # seconds after which one that nobody asks for is forgotten
 ANIMATION_AT_MOST = 64 << 20  # characters of all its frames
 BRANCHES_AT_MOST = 20
 PROMPT_AT_MOST = 4000  # characters
@@ -65,6 +68,13 @@ class Lane:
         assert self.opened is not None
         return self.opened
 
+    @property
+    def cells(self) -> int:
+        """Positions × steps."""
+        if self.session is not None:
+            return len(self.session.steps) * len(self.session.state.tokens)
+        return len(self.trace.steps) * len(self.trace.tokens)
+
 
 @dataclass
 class Run:
@@ -76,6 +86,12 @@ class Run:
     reference: Trace | None = None  # one token per step, for the table of a comparison
     lock: threading.Lock = field(default_factory=threading.Lock)
     stopping: threading.Event = field(default_factory=threading.Event)
+    touched: float = field(default_factory=time.monotonic)
+
+    @property
+    def cells(self) -> int:
+        """How large it is."""
+        return sum(lane.cells for lane in self.lanes)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -194,6 +210,7 @@ class Studio:
                 for name in self.models
             },
             "runs": len(self._runs),
+            "under_way": sum(CONDUCTORS[name].rides for name in self.models),
             "borrows_gpu": on_zero_gpu(),
         }
 
@@ -510,15 +527,25 @@ class Studio:
         run = Run(secrets.token_urlsafe(18), text(data, "model", 300, self.models[0]))
         with self._lock:
             self._runs[run.key] = run
-            while len(self._runs) > RUNS_KEPT:
-                self._runs.popitem(last=False)
+            self._forget()
         return run
+
+    def _forget(self) -> None:
+        """Runs that have no place any more, the oldest first; what is being computed stays."""
+        cells, oldest = 0, time.monotonic() - RUN_AT_MOST
+        for number, run in enumerate(reversed(list(self._runs.values()))):
+            full = number >= RUNS_KEPT or cells + run.cells > CELLS_KEPT
+            if (full or run.touched < oldest) and not run.lock.locked():
+                del self._runs[run.key]
+            else:
+                cells += run.cells
 
     def _find(self, data: dict[str, Any]) -> tuple[Run, int]:
         with self._lock:
             run = self._runs.get(text(data, "run", 100))
             if run is not None:
                 self._runs.move_to_end(run.key)
+                run.touched = time.monotonic()
         if run is None:
             raise InputError("the server has forgotten this run; decode the prompt again")
         return run, whole(data, "branch", 0, max(len(run.lanes) - 1, 0)) if "branch" in data else 0
