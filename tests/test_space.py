@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import subprocess
 import sys
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 from gradio_client import Client
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
 
+from dard.models.scripted import LOS_DIEGO
 from tests.helpers import started
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -88,3 +92,25 @@ def test_a_zero_gpu_space_loads_its_models_at_the_start(tmp_path: Path) -> None:
         health = Client(url, verbose=False).predict(api_name="/health")
         assert health["borrows_gpu"] is True
         assert health["models"]["embedded"]["device"] == "cpu"
+
+
+def test_an_assistant_asks_why_a_token_was_revoked() -> None:
+    """The endpoints as MCP tools, through a real client of that protocol."""
+
+    async def conversation(url: str) -> tuple[set[str], str, str]:
+        async with (
+            streamable_http_client(f"{url}gradio_api/mcp/") as (reading, writing, _),
+            ClientSession(reading, writing) as assistant,
+        ):
+            await assistant.initialize()
+            tools = {tool.name for tool in (await assistant.list_tools()).tools}
+            asked = {"prompt": LOS_DIEGO, "settings": {"tau_c": 0.4, "tau_u": 0.5}}
+            told = await assistant.call_tool("explain", asked)
+            bad = await assistant.call_tool("explain", {**asked, "settings": {"tau_c": 7}})
+            return tools, told.content[0].text, bad.content[0].text  # type: ignore[union-attr]
+
+    with started([sys.executable, "app.py", "--mcp"], ROOT) as url:
+        tools, told, bad = asyncio.run(conversation(url))
+    assert {"decode", "compare", "step", "explain", "health"} <= tools
+    assert "'Diego' was revoked" in told and "Los Angeles" in told
+    assert "tau_c" in bad

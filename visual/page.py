@@ -8,7 +8,7 @@ import gradio as gr
 
 from dard.session import COMPARED
 from dard.state import InputError
-from visual.service import Studio
+from visual.service import Studio, said
 from visual.tabs.compare import build_compare
 from visual.tabs.component import VISITORS_AT_ONCE
 from visual.tabs.lab import build_lab
@@ -53,7 +53,7 @@ def launch_options() -> dict[str, Any]:
 
 
 def build_api(studio: Studio) -> None:
-    """Endpoints for programs, by name: decode, compare, step, health. Settings are JSON objects."""
+    """Endpoints for programs, by name: decode, compare, step, explain, health. Settings are JSON objects."""
 
     def decode(prompt: str, decoder: str = "dard", model: str = "", settings: dict | None = None) -> dict:
         """Decode a prompt or template to the end. Returns the trace as JSON (see the README for its fields)."""
@@ -74,12 +74,26 @@ def build_api(studio: Studio) -> None:
         with plain_errors():
             return studio.step(prompt, decoder, model or studio.models[0], settings or {}, run)
 
+    def explain(
+        prompt: str,
+        decoder: str = "dard",
+        model: str = "",
+        settings: dict | None = None,
+        step: int = 0,
+        position: int = -1,
+    ) -> list[str]:
+        """Decode a prompt and say in sentences what happened and why: of every change, or only of those in a step (from
+        1) or at a position (from 0). With both, why that position was as it was after that step."""
+        with plain_errors():
+            trace = studio.decode(prompt, decoder, model or studio.models[0], settings or {})
+            return said(trace, step or None, position if position >= 0 else None)
+
     def health() -> dict:
         """What is loaded, on which device, and how much memory it takes."""
         return studio.health()
 
     gr.api(health, api_name="health", concurrency_limit=None)
-    for endpoint in (decode, compare, step):
+    for endpoint in (decode, compare, step, explain):
         gr.api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=VISITORS_AT_ONCE)
 
 

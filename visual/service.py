@@ -32,6 +32,7 @@ from dard.state import STATE_NAMES, InputError, UnknownWords
 from dard.tasks import TASKS
 from dard.tasks.judge import judge
 from dard.trace import Trace
+from dard.words import Words, summary
 from visual.images import FITS, TOGETHER_AT_MOST, UPLOAD_AT_MOST, Images
 from visual.passes import CONDUCTORS, LOADED, finish, on_zero_gpu, passes, see
 from visual.payload import graph, header, life, payload, sentence, shown, step_payload
@@ -599,6 +600,22 @@ def lane_names(sessions: list[Session]) -> list[str]:
         name = " ".join([session.decoder.title, *(f"{allowed[k].symbol or k} {own[k]}" for k in differs)])
         names.append(name if name not in names else f"{name} ({len(names) + 1})")
     return names
+
+
+def said(trace: Trace, step: int | None = None, position: int | None = None) -> list[str]:
+    """What happened in a trace and why, a sentence each, as far as it concerns a step (from 1) or a position."""
+    chosen = trace.steps if step is None else [trace.steps[whole({"step": step}, "step", 1, trace.num_steps) - 1]]
+    if position is not None:
+        whole({"position": position}, "position", 0, len(trace.fixed) - 1)
+    if position is not None and step is not None:
+        return [f"Step {step}, position {position}: {trace.why(chosen[0], position)}"]
+    found = []
+    for each in chosen:
+        if position is None:
+            found.append(summary(each, trace.about, Words(trace.word)))
+        told = each.why.items()
+        found += [f"Step {each.index}, position {i}: {why}" for i, why in told if position in (None, i)]
+    return [sentence(each) for each in [*found, f"The text is: {trace.text}"]]
 
 
 def pick(data: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from dard.__main__ import add_training
 from dard.conductor import Conductor
+from dard.extras import need
 from dard.models import CARDS, offers
 from dard.state import InputError
 from visual.page import build_page, launch_options
@@ -32,6 +33,7 @@ def add_app_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quantise", type=int, choices=(4, 8), help="store weights in so many bits")
     add_training(parser)
     parser.add_argument("--serial", action="store_true", help="one visitor's run after the other, for comparison")
+    parser.add_argument("--mcp", action="store_true", help="offer the named endpoints to assistants too, as MCP tools")
     everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
     parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", everywhere))
     parser.add_argument("--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT", "7860"))
@@ -49,6 +51,8 @@ def app_command(args: argparse.Namespace) -> None:
         attention=args.attention,
         shift=args.shift,
     )
+    if args.mcp:
+        need("--mcp", "mcp", "mcp")
     Conductor.together = not args.serial
     if on_zero_gpu():
         borrowed(work), borrowed(look)
@@ -57,7 +61,7 @@ def app_command(args: argparse.Namespace) -> None:
             if "images" in offers(model) and hasattr(model, "encoder"):
                 model.encoder()
     try:
-        build_page(studio).launch(server_name=args.host, server_port=args.port, **launch_options())
+        build_page(studio).launch(server_name=args.host, server_port=args.port, mcp_server=args.mcp, **launch_options())
     except (OSError, OverflowError):
         raise InputError(
             f"the page cannot be served at {args.host}:{args.port}, which may be in use; choose another with --port"
