@@ -40,8 +40,15 @@ def add_app_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(func=app_command)
 
 
+def usual_models() -> str:
+    """What a page offers where nothing is said: on a Space also what it can fetch when it is first asked for."""
+    if "SPACE_ID" not in os.environ:
+        return "embedded"
+    return "embedded,bert-base-uncased" + (",llada-8b-instruct" if on_zero_gpu() else "")
+
+
 def app_command(args: argparse.Namespace) -> None:
-    named = [name.strip() for name in os.environ.get("DARD_MODELS", "embedded").split(",") if name.strip()]
+    named = [name.strip() for name in os.environ.get("DARD_MODELS", usual_models()).split(",") if name.strip()]
     studio = Studio(
         tuple(args.model or named or ["embedded"]),
         device=args.device,
