@@ -86,7 +86,7 @@ def build_api(studio: Studio) -> None:
         1) or at a position (from 0). With both, why that position was as it was after that step."""
         with plain_errors():
             trace = studio.decode(prompt, decoder, model or studio.models[0], settings or {})
-            return said(trace, step or None, position if position >= 0 else None)
+            return said(trace, step or None, None if position == -1 else position)
 
     def health() -> dict:
         """What is loaded, on which device, and how much memory it takes."""
