@@ -54,6 +54,10 @@ WORD_AT_MOST = 100  # characters
 STEPS_AT_ONCE = 64  # of those that are asked for again
 
 
+class Forgotten(InputError):
+    """A run that is not there, or not any more: whoever knows how it came about can make it again."""
+
+
 @dataclass
 class Lane:
     """One line of a run: the original, a branch, or a trace that was opened from a file (then without a session)."""
@@ -548,7 +552,7 @@ class Studio:
                 self._runs.move_to_end(run.key)
                 run.touched = time.monotonic()
         if run is None:
-            raise InputError("the server has forgotten this run; decode the prompt again")
+            raise Forgotten("the server has forgotten this run; decode the prompt again")
         return run, whole(data, "branch", 0, max(len(run.lanes) - 1, 0)) if "branch" in data else 0
 
     def _view(self, run: Run, number: int) -> dict[str, Any]:

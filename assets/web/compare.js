@@ -39,7 +39,7 @@ export function mountCompare(root, bridge, config) {
       prepare(item);
       start(item);
     },
-    onRest: () => address.rest(),
+    running: { onRest: () => address.rest(), again: () => asked },
     words: {
       request: () => request(),
       onSizes: (checked) => slots.forEach((slot, n) => slot.settings.fits(checked, n)),

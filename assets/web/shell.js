@@ -9,7 +9,7 @@ import { createProjectorButton } from './projector.js';
 import { createThemeButton } from './theme.js';
 import { createWords } from './words.js';
 
-export function createShell(root, bridge, config, { label, onDecode, onAgain, onCase, onRest, words: host, unlinked = () => null, tools = [], aside = [] }) {
+export function createShell(root, bridge, config, { label, onDecode, onAgain, onCase, running, words: host, unlinked = () => null, tools = [], aside = [] }) {
   let onScreen = null; // the prompt of the run on screen
   let leaving = 0; // when a notice goes away
 
@@ -27,7 +27,7 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
   const viewerBox = h('div', { class: 'dw-viewer' });
   const picture = createPicture(bridge, config, receive);
   const words = createWords(root, bridge, prompt, { ...host, said: () => alertText.textContent });
-  const client = new Client(root, bridge, { say, refuse, onRest });
+  const client = new Client(root, bridge, { say, refuse, tell, ...running });
 
   root.classList.add('dv', 'dw');
   put(root,

@@ -13,7 +13,7 @@ import gradio as gr
 
 from dard.state import InputError
 from visual.payload import pack
-from visual.service import UPLOAD_AT_MOST, Studio, decoded, text
+from visual.service import UPLOAD_AT_MOST, Forgotten, Studio, decoded, text
 
 # What is sent at once, and may be lost: steps are asked for again by their number. Everything else waits for the answer
 # after it, so the last of it comes with the end.
@@ -81,7 +81,7 @@ def build_component(
                     yield answer({"question": question, "replies": held})
                     held = []
         except InputError as error:
-            held.append({"kind": "error", "text": str(error)})
+            held.append(refusal(error))
         except Exception as error:  # whatever it is, the page must not wait for an answer that never comes
             logging.getLogger(__name__).exception("an action of the page failed")
             sentence = f"The server could not do that ({type(error).__name__}); what is on screen is kept. Try again."
@@ -143,6 +143,10 @@ def answer(reply: dict[str, Any]) -> Any:
     return gr.HTML(reply=pack(reply))
 
 
+def refusal(error: InputError) -> dict[str, Any]:
+    return {"kind": "error", "text": str(error), "forgotten": isinstance(error, Forgotten)}
+
+
 def safely(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], str]:
     """Bad input answers with its sentence."""
 
@@ -150,7 +154,7 @@ def safely(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any]
         try:
             return pack(action(request if isinstance(request, dict) else {}))
         except InputError as error:
-            return pack({"kind": "error", "text": str(error)})
+            return pack(refusal(error))
 
     call.__name__ = action.__name__
     return call
