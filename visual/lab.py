@@ -8,12 +8,14 @@ Does not know: the browser, or how a decode is shown.
 
 from __future__ import annotations
 
+import json
 import secrets
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
@@ -31,7 +33,41 @@ RESULTS = assets("results")
 SAMPLES_AT_MOST = 100
 RESULTS_KEPT = 20
 RUNS_SHOWN = 100
+NO_ROWS = "the decodes behind these recorded results did not come with this page; run the experiment to see some"
 NEWS_EVERY = 0.4  # seconds between two charts
+
+
+@dataclass(frozen=True)
+class Printed:
+    """Recorded results whose rows are not here, as on a Space: the chart and the tables that were made of them."""
+
+    stem: str
+    figure: dict[str, Any]
+    markdown: str
+
+    @staticmethod
+    def read(stem: str) -> Printed:
+        figure, tables = ((RESULTS / f"{stem}.{end}").read_text(encoding="utf-8") for end in ("figure.json", "md"))
+        return Printed(stem, json.loads(figure), tables)
+
+    def view(self) -> dict[str, Any]:
+        """What `Lab.view` tells; every part of the Markdown file is a paragraph."""
+        parts = self.markdown.strip().split("\n\n")
+        tables = []
+        for part, caption in pairwise(parts):
+            if part.startswith("| "):
+                lines = [line.removeprefix("| ").removesuffix(" |") for line in part.splitlines()]
+                columns, _, *rows = [[cell.replace("\\|", "|") for cell in line.split(" | ")] for line in lines]
+                tables.append({"caption": sentence(caption), "columns": columns, "rows": rows, "variants": []})
+        return {
+            "done": 1,
+            "total": 1,
+            "figure": self.figure,
+            "tables": tables,
+            "files": ["tables"],
+            "about": sentence(parts[2]),
+            "command": next((part.strip("`\n") for part in parts if part.startswith("```")), None),
+        }
 
 
 class Lab:
@@ -39,7 +75,7 @@ class Lab:
 
     def __init__(self, model: Callable[[str], Model]) -> None:
         self._model = model
-        self._kept: OrderedDict[str, Results] = OrderedDict()
+        self._kept: OrderedDict[str, Results | Printed] = OrderedDict()
         self._stops: dict[str, threading.Event] = {}
         self._lock = threading.Lock()
 
@@ -51,7 +87,7 @@ class Lab:
                 for e in EXPERIMENTS.values()
             ],
             "tasks": [{"name": name, "title": task.title} for name, task in TASKS.items()],
-            "recorded": sorted(path.stem for path in RESULTS.glob("*.jsonl")),
+            "recorded": sorted(path.name.removesuffix(".figure.json") for path in RESULTS.glob("*.figure.json")),
             "samples": SAMPLES_AT_MOST,
         }
 
@@ -89,11 +125,14 @@ class Lab:
         stem = word(data, "stem")
         if stem not in self.offer()["recorded"]:
             raise InputError(f"there are no recorded results named {shown(stem)!r}")
-        return self.view(self._keep(load(RESULTS, stem)))
+        whole = (RESULTS / f"{stem}.jsonl").is_file()
+        return self.view(self._keep(load(RESULTS, stem) if whole else Printed.read(stem)))
 
     def view(self, key: str) -> dict[str, Any]:
         """Chart and tables of what is known so far."""
         results = self._find(key)
+        if isinstance(results, Printed):
+            return {"kind": "results", "lab": key, **results.view()}
         experiment = get_experiment(results.header["experiment"])
         tables = experiment.tables(results) if results.rows else []
         return {
@@ -103,6 +142,7 @@ class Lab:
             "total": results.total,
             "figure": experiment.figure(results) if results.rows else None,
             "tables": [asdict(table) | {"caption": sentence(table.caption)} for table in tables],
+            "files": ["rows", "tables"] if results.rows else [],
             "about": about(results),
             "command": results.header["command"],
         }
@@ -110,6 +150,8 @@ class Lab:
     def runs(self, data: dict[str, Any]) -> dict[str, Any]:
         """The decodes behind a point, those with a wrong answer first."""
         results = self._find(word(data, "lab"))
+        if isinstance(results, Printed):
+            raise InputError(NO_ROWS)
         found = results.runs(word(data, "variant"))
         found.sort(key=lambda run: (run.row.get("right", True) is not False, run.sample))
         return {
@@ -131,12 +173,14 @@ class Lab:
     def file(self, data: dict[str, Any]) -> tuple[str, str, bytes]:
         """Name, media type and content of what there is to download: the rows, or the tables."""
         results = self._find(word(data, "lab"))
+        if isinstance(results, Printed):
+            return f"{results.stem}.md", "text/markdown", results.markdown.encode()
         stem = results.stem
         if word(data, "kind") == "tables":
             return f"{stem}.md", "text/markdown", markdown(results).encode()
         return f"{stem}.jsonl", "application/jsonl", results.jsonl().encode()
 
-    def _keep(self, results: Results) -> str:
+    def _keep(self, results: Results | Printed) -> str:
         key = secrets.token_urlsafe(18)
         with self._lock:
             self._kept[key] = results
@@ -144,7 +188,7 @@ class Lab:
                 self._kept.popitem(last=False)
         return key
 
-    def _find(self, key: str) -> Results:
+    def _find(self, key: str) -> Results | Printed:
         with self._lock:
             results = self._kept.get(key)
         if results is None:

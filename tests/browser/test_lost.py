@@ -166,9 +166,7 @@ def test_a_run_that_the_server_has_forgotten_is_decoded_again(studio: Studio, se
     assert Trace.load(saved.value.path()).num_steps == 3
 
 
-def test_of_several_branches_the_one_in_the_address_comes_back(
-    studio: Studio, server: str, visit: Visiting
-) -> None:
+def test_of_several_branches_the_one_in_the_address_comes_back(studio: Studio, server: str, visit: Visiting) -> None:
     page = visit(server + FRESH, ready=READY).page
     press(page, "Run to end")
     expect(slider(page)).to_have_attribute("aria-valuemax", "5")

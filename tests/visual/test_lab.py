@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ import dard
 from dard.experiments import Results
 from dard.models.base import Model
 from dard.state import InputError
+from visual import lab as module
 from visual.lab import SAMPLES_AT_MOST, Lab
 
 
@@ -95,6 +97,27 @@ def test_what_is_not_there_gets_a_sentence(lab: Lab) -> None:
     key = list(lab.experiment(asked()))[-1]["lab"]
     with pytest.raises(InputError, match="no variant"):
         lab.runs({"lab": key, "variant": "<script>"})
+
+
+def test_without_their_rows_recorded_results_show_the_same_chart_and_tables(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As on a Space, which holds the files that are made of the rows."""
+    for path in module.RESULTS.iterdir():
+        if path.suffix != ".jsonl":
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    whole = {stem: lab.recorded({"stem": stem}) for stem in lab.offer()["recorded"]}
+    monkeypatch.setattr(module, "RESULTS", tmp_path)
+    assert lab.offer()["recorded"] == [*whole]
+    for stem, wanted in whole.items():
+        found = lab.recorded({"stem": stem})
+        assert found["figure"] == json.loads((tmp_path / f"{stem}.figure.json").read_text())
+        assert found["command"] == wanted["command"] and "samples, seed" in found["about"]
+        assert [table | {"variants": []} for table in wanted["tables"]] == found["tables"]
+        with pytest.raises(InputError, match="did not come with this page"):
+            lab.runs({"lab": found["lab"], "variant": "x"})
+        name, _, content = lab.file({"lab": found["lab"], "kind": "tables"})
+        assert content == (tmp_path / name).read_bytes() and found["files"] == ["tables"]
 
 
 def test_recorded_results_are_complete_and_say_how_they_were_made(lab: Lab) -> None:
