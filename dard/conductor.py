@@ -49,7 +49,7 @@ class Ride:
         if self.left == 0 or not going:
             return self.end()
         try:
-            self.asked = [(s, driver.ask(s.decoder, s.model, s.settings, s.state)) for s in going]
+            self.asked = [driver.asked(session) for session in going]
         except Exception as error:
             self.end(error)
 

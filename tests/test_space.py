@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from gradio_client import Client
+from gradio_client.exceptions import AppError
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 
@@ -84,24 +85,22 @@ def on_a_space(**environment: str) -> AbstractContextManager[str]:
     return started([sys.executable, "app.py"], ROOT, SPACE_ID="somebody/dard-studio", SYSTEM="spaces", **environment)
 
 
-def test_a_cpu_space_works_on_the_embedded_model() -> None:
-    with on_a_space() as url:
+@pytest.mark.parametrize("borrows", [False, True], ids=["CPU", "ZeroGPU"])
+def test_without_a_network_a_space_works_and_says_which_model_it_cannot_have(tmp_path: Path, borrows: bool) -> None:
+    (tmp_path / "spaces.py").write_text(FAKE_SPACES, encoding="utf-8")
+    own = {"SPACES_ZERO_GPU": "1", "PYTHONPATH": str(tmp_path)} if borrows else {}
+    offered = ["embedded", "bert-base-uncased", *["llada-8b-instruct"] * borrows]
+    no_network = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path)}
+    with on_a_space(**no_network, **own) as url:
         client = Client(url, verbose=False)
         health = client.predict(api_name="/health")
-        assert list(health["models"]) == ["embedded", "bert-base-uncased"] and health["borrows_gpu"] is False
-        decoded = client.predict(
-            "The city of [MASK] [MASK] is on the Southern California coast .", "dard", "", {}, api_name="/decode"
-        )
-        assert "[MASK]" not in decoded["text"]
-        assert client.predict(api_name="/health")["models"]["embedded"]["weights"] > 1_000_000
-
-
-def test_a_zero_gpu_space_loads_its_models_at_the_start(tmp_path: Path) -> None:
-    (tmp_path / "spaces.py").write_text(FAKE_SPACES, encoding="utf-8")
-    with on_a_space(SPACES_ZERO_GPU="1", PYTHONPATH=str(tmp_path), DARD_MODELS="embedded") as url:
-        health = Client(url, verbose=False).predict(api_name="/health")
-        assert health["borrows_gpu"] is True
-        assert health["models"]["embedded"]["device"] == "cpu"
+        assert list(health["models"]) == offered and health["borrows_gpu"] is borrows
+        # Where a GPU is borrowed, what was not loaded at the start would not be there beside it.
+        assert isinstance(health["models"]["embedded"], dict) and health["models"]["embedded"]["device"] == "cpu"
+        with pytest.raises(AppError, match="the hub cannot be reached") as error:
+            client.predict(LOS_DIEGO, "dard", offered[-1], {}, api_name="/decode")
+        assert ("when this Space was started" in str(error.value)) == borrows
+        assert "[MASK]" not in client.predict(LOS_DIEGO, "dard", "", {}, api_name="/decode")["text"]
 
 
 def test_an_assistant_asks_why_a_token_was_revoked() -> None:

@@ -1,8 +1,8 @@
 """The Lab: experiments of `dard.experiments`, small, for a page. No Gradio in here.
 
-Promises: what arrives is checked; an experiment tells how far it is, with its chart and tables, as it goes, and stops
-between two batches; the results of the last few runs and the recorded ones are kept, to ask for the decodes behind a
-point or for a file.
+Promises: what arrives is checked; an experiment tells how far it is, with its chart and tables, as it goes, yields the
+model to visitors, and stops when it is told to; the results of the last few runs and the recorded ones are kept, to
+ask for the decodes behind a point or for a file.
 Does not know: the browser, or how a decode is shown.
 """
 
@@ -13,8 +13,8 @@ import secrets
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,10 @@ from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_pl
 from dard.experiments.results import Run
 from dard.experiments.variants import ONE_BY_ONE
 from dard.folders import assets
+from dard.session import Session
 from dard.state import InputError
 from dard.tasks import TASKS
+from visual.passes import passes
 from visual.payload import sentence, shown
 
 if TYPE_CHECKING:
@@ -35,6 +37,10 @@ RESULTS_KEPT = 20
 RUNS_SHOWN = 100
 NO_ROWS = "the decodes behind these recorded results did not come with this page; run the experiment to see some"
 NEWS_EVERY = 0.4  # seconds between two charts
+
+
+class Stopped(Exception):
+    """Nobody waits for the rest of an experiment."""
 
 
 @dataclass(frozen=True)
@@ -99,9 +105,18 @@ class Lab:
         task = word(data, "task")
         if task not in TASKS:
             raise InputError(f"unknown task {shown(task)!r}; this page has {', '.join(TASKS)}")
-        plan = make_plan(word(data, "experiment"), self._model(word(data, "model")), task, samples, seed)
+        name = word(data, "model")
+        plan = make_plan(word(data, "experiment"), self._model(name), task, samples, seed)
         key, stop = self._keep(plan.results), threading.Event()
         self._stops[key] = stop
+
+        def finish(sessions: Sequence[Session]) -> None:
+            """In what visitors leave of the passes; Stop need not wait for the rest of the batch."""
+            for _ in passes(name, sessions, background=True):
+                if stop.is_set():
+                    raise Stopped
+
+        plan.job = replace(plan.job, finish=finish)
         try:
             told = 0.0
             for progress in run(plan, stop=stop):
@@ -110,12 +125,14 @@ class Lab:
                     told = time.monotonic()
                 else:
                     yield {"kind": "progress", "lab": key, "done": progress.done, "total": progress.total}
-            yield self.view(key)
+        except Stopped:
+            pass
         finally:
             self._stops.pop(key, None)
+        yield self.view(key)
 
     def stop(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Stop an experiment after the batch it is in."""
+        """Stop an experiment; the batch it is in is dropped."""
         if stop := self._stops.get(word(data, "lab")):
             stop.set()
         return {"kind": "stopped"}

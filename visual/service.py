@@ -140,6 +140,7 @@ class Studio:
         self.models = models
         self.loading = loading
         self._images = Images()
+        self.missing: dict[str, str] = {}  # models that cannot be had any more, and why
         self._loaded: dict[str, Model] = {}
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()
@@ -152,6 +153,8 @@ class Studio:
         """A model by name, loaded once. Visitors choose among the names the server was started with."""
         if name not in self.models:
             raise InputError(f"unknown model {shown(name)!r}; this page offers {', '.join(self.models)}")
+        if name in self.missing:
+            raise InputError(self.missing[name])
         with self._loading:
             if name not in self._loaded:
                 from dard.models import load_model

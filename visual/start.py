@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
@@ -64,9 +65,15 @@ def app_command(args: argparse.Namespace) -> None:
     if on_zero_gpu():
         borrowed(work), borrowed(look)
         for name in studio.models:  # what is loaded later would not be there in the process that has the GPU
-            model: Any = studio.model(name)
-            if "images" in offers(model) and hasattr(model, "encoder"):
-                model.encoder()
+            try:
+                model: Any = studio.model(name)
+                if "images" in offers(model) and hasattr(model, "encoder"):
+                    model.encoder()
+            except InputError as error:
+                studio.missing[name] = (
+                    f"{name} could not be loaded when this Space was started, which must be done anew: {error}"
+                )
+                print(f"dard: {studio.missing[name]}", file=sys.stderr)
     try:
         build_page(studio).launch(server_name=args.host, server_port=args.port, mcp_server=args.mcp, **launch_options())
     except (OSError, OverflowError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,24 @@ def test_the_files_hold_the_rows_and_the_tables(lab: Lab) -> None:
     assert name.endswith(".md") and content.decode().startswith("# ")
 
 
-def test_it_stops_between_batches(lab: Lab) -> None:
+def test_an_experiment_yields_to_people(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its decodes ride in the background of the model's passes, and its times are those of its own steps."""
+    asked_for: list[tuple[str, bool]] = []
+    real = module.passes
+
+    def passes(name: str, sessions: Any, background: bool = False) -> Any:
+        asked_for.append((name, background))
+        for moved in real(name, sessions, background=background):
+            time.sleep(0.1)  # somebody else's turn
+            yield moved
+
+    monkeypatch.setattr(module, "passes", passes)
+    rows = lab._kept[list(lab.experiment(asked()))[-1]["lab"]].rows  # type: ignore[union-attr]
+    assert {*asked_for} == {("embedded", True)} and len(asked_for) == 5
+    assert all(0 < row["seconds"] < 0.1 * row["passes"] for row in rows)
+
+
+def test_it_stops_when_it_is_told_to(lab: Lab) -> None:
     replies = lab.experiment(asked(samples=40))
     first = next(replies)
     next(replies)
