@@ -186,26 +186,21 @@ def test_of_several_branches_the_one_in_the_address_comes_back(studio: Studio, s
     expect(page.get_by_role("button", name=re.compile("^step 5: "))).to_have_count(1)
 
 
-def test_a_comparison_and_a_lesson_come_back_too(studio: Studio, server: str, visit: Visiting) -> None:
+def test_a_comparison_comes_back_too(studio: Studio, server: str, visit: Visiting) -> None:
     page = visit(server, ready=READY).page
     page.get_by_role("tab", name="Compare").click()
     expect(page.locator("button[data-position='3']:visible")).to_have_count(4)
     rested(page)
-    studio._runs.clear()
     press(page, "Compare")
     expect(page.locator(".dw-table tbody tr:visible")).to_have_count(4)
     rested(page)
     studio._runs.clear()
-    page.locator("button[data-position='4']:visible").last.click()  # asks for the token's life
+    press(page, "Export")
+    with page.expect_download() as saved:
+        page.get_by_role("menuitem", name="Selected: trace").click()
+    assert Trace.load(saved.value.path()).finished
     expect(notice(page)).to_have_text(AGAIN)
-    rested(page)
     expect(page.get_by_role("alert")).to_be_hidden()
-    page.goto(f"{server}?lesson=2")
-    expect(slider(page)).to_have_attribute("aria-valuemax", "1")
-    rested(page)
-    studio._runs.clear()
-    page.locator("button[data-position='4']:visible").click()
-    expect(page.get_by_role("alert")).to_have_text(AGAIN)
 
 
 def test_a_trace_from_a_file_stays_on_screen_and_one_is_told(
@@ -217,7 +212,8 @@ def test_a_trace_from_a_file_stays_on_screen_and_one_is_told(
     page.get_by_label("Trace file").set_input_files(file)
     expect(slider(page)).to_have_attribute("aria-valuemax", "5")
     studio._runs.clear()
-    page.locator("button[data-position='4']").click()
+    press(page, "Export")
+    page.get_by_role("menuitem", name="Trace (.json.gz)").click()
     expect(page.get_by_text("It came from a file, so it cannot be decoded again")).to_be_visible()
     expect(slider(page)).to_have_attribute("aria-valuemax", "5")
     page.reload()
