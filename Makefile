@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
 
-.PHONY: app test test-long check format pictures site wheel clean
+.PHONY: app test test-long check format pictures site wheel space clean
 
 app: $(VENV)/.installed
 	$(BIN)/python app.py
@@ -30,6 +30,10 @@ pictures: $(VENV)/.installed-dev browser
 # Gallery, Learn and recorded results as files for any web server.
 site: $(VENV)/.installed
 	$(BIN)/python -m visual.site site
+
+# Uploads what a Space needs; `make space SPACE=owner/name DRY=--dry-run` only lists it.
+space: $(VENV)/.installed
+	$(BIN)/python -m visual.space $(or $(SPACE),$(error name the Space: make space SPACE=owner/name)) $(DRY)
 
 # From nothing: a build folder left over would put files into the wheel that are no longer there.
 wheel: $(VENV)/.installed-dev

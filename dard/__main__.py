@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -235,6 +236,17 @@ def models_command(args: argparse.Namespace) -> None:
 
 
 def bench_command(args: argparse.Namespace) -> None:
+    if args.visitors is not None:
+        from visual.visitors import soak
+
+        report = soak(args.visitors, args.decodes, args.seed, args.serial)
+        if args.json:
+            sys.stdout.write(json.dumps(asdict(report), indent=2) + "\n")
+        for name, value in () if args.json else report.rows():
+            print(f"{name}: {value}")
+        if report.wrong or report.lost or report.stuck:
+            raise InputError("not all visitors were served right")
+        return
     from dard.bench import run_bench
 
     with progress_bar() as bar:
@@ -344,6 +356,10 @@ def add_bench(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--small", action="store_true", help="a model of a second's work, to try the command")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--visitors", type=int, metavar="N", help="send so many simulated visitors to a page instead")
+    parser.add_argument("--decodes", type=int, default=200, help="which they make together (default 200)")
+    parser.add_argument("--seed", type=int, default=0, help="of what they do")
+    parser.add_argument("--serial", action="store_true", help="let the page run one visitor after the other")
     parser.set_defaults(func=bench_command)
 
 

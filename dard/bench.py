@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import statistics
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from dard import driver
 from dard.cause import causes
+from dard.conductor import Conductor
 from dard.decoders import get_decoder, make_settings
 from dard.driver import one_step
 from dard.models import load_model
@@ -32,8 +34,12 @@ from dard.state import DecodeState, InputError, initial_state
 from dard.tasks import TASKS
 from dard.timing import Times, alternate, peak_during, ratio
 
-BARS = {"a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6, "i": 1.3, "j": 1.6, "l": 1.05, "m": 1.15, "n": 8.0}
+BARS = {
+    "a": 1.05, "b": 0.40, "c": 0.03, "d": 1.5, "e": 0.6, "i": 1.3, "j": 1.6, "l": 1.05, "m": 1.15, "n": 8.0, "o": 0.4,
+    "p": 1.05,
+}  # fmt: skip
 RIVALS = ("dapd", "remix", "edit")  # rows i, j and k
+VISITORS = (16, 1)  # rows o and p
 
 
 class NumberTokenizer:
@@ -213,6 +219,27 @@ def causes_seconds(repeats: int, tick: Callable[[], None]) -> Times:
     )
 
 
+def visitor_seconds(visitors: int, repeats: int, tick: Callable[[], None]) -> Times:
+    """So many visitors of the embedded model, each with three decodes one after the other, on shared passes and each in
+    turn. The prompts are of all worlds in turn."""
+    model = load_model("embedded")
+    items = [item for group in zip(*(task.test_items(3) for task in TASKS.values()), strict=True) for item in group]
+
+    def visit(conductor: Conductor, number: int) -> None:
+        for item in (items[(number + each) % len(items)] for each in range(3)):
+            own = {} if item.gen_length is None else {"gen_length": item.gen_length}
+            for _ in conductor.passes([Session(model, item.prompt, **own)]):
+                pass
+
+    def crowd(together: bool) -> None:
+        conductor = Conductor()
+        conductor.together = together
+        with ThreadPoolExecutor(visitors) as everybody:
+            list(everybody.map(partial(visit, conductor), range(visitors)))
+
+    return alternate(repeats, {"shared": partial(crowd, True), "serial": partial(crowd, False)}, tick)
+
+
 def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None) -> dict[str, Any]:
     """Measure everything. `small` is a model of a second's work, for trying the command and for tests."""
     if repeats < 1 or repeats > 1000:
@@ -222,7 +249,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     )
     long_prompt, sums = (64, 1) if small else (1024, 10)  # a picture is 1024 tokens to MMaDA
     task = (
-        bar.add_task("bench", total=(14 + 2 * len(RIVALS)) * (repeats + 1) + 2 * (2 * repeats + 1) + sums)
+        bar.add_task("bench", total=(18 + 2 * len(RIVALS)) * (repeats + 1) + 2 * (2 * repeats + 1) + sums)
         if bar
         else None
     )
@@ -265,6 +292,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     rivals = {name: rival_seconds(model, name, values, prompt, repeats, tick) for name in RIVALS}
     foreign = recording_seconds(model, prompt, region, repeats, tick)
     hidings = causes_seconds(repeats, tick)
+    visits = {count: visitor_seconds(count, repeats, tick) for count in VISITORS}
 
     def row(key: str, what: str, value: float | None, shown: str) -> dict[str, Any]:
         limit = BARS.get(key)
@@ -283,6 +311,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
     d = None if memory is None else (memory[1] - memory[0]) / needed
     e = ratio(lanes, "together", "alone")
     f, g = (ratio(times, "block", "off") for times in prefix.values())
+    o, p = (ratio(times, "shared", "serial") for times in visits.values())
     l, m = (ratio(foreign, way, "bare") for way in ("recorded", "with_top"))
     n = ratio(hidings, "causes", "pass")
     return {
@@ -301,6 +330,7 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
                 "causes": hidings,
                 **{f"prefix_{size}": times for size, times in prefix.items()},
                 **rivals,
+                **{f"visitors_{count}": times for count, times in visits.items()},
             }.items()
             for name, values in times.items()
         },
@@ -340,5 +370,9 @@ def run_bench(small: bool = False, repeats: int = 7, bar: Progress | None = None
                 n,
                 f"{n:.2f}",
             ),
+            row(
+                "o", f"{VISITORS[0]} visitors on shared passes / one run after the other, embedded model", o, f"{o:.3f}"
+            ),
+            row("p", "a single visitor, in the same way", p, f"{p:.3f}"),
         ],
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import torch
 from torch import Tensor
@@ -50,46 +50,66 @@ def finish(sessions: Sequence[Session]) -> None:
 
 def one_pass(sessions: Sequence[Session]) -> None:
     """One more step of every session; all of the same model."""
-    model = sessions[0].model
-    asked = [(session, ask(session.decoder, model, session.settings, session.state)) for session in sessions]
-    made = [step for group in groups(model, asked) for step in shared(model, group)]
+    made = [step for group in groups([asked(session) for session in sessions]) for step in shared(group)]
     for session, entry, state in made:
         session.take(entry, state)
 
 
-Asked = tuple["Session", Question]
+class Asked(NamedTuple):
+    """What the next step of a session asks, and how long it took to make that up."""
+
+    session: Session
+    question: Question
+    seconds: float
 
 
-def groups(model: Model, asked: list[Asked]) -> list[list[Asked]]:
+def asked(session: Session) -> Asked:
+    began = time.perf_counter()
+    question = ask(session.decoder, session.model, session.settings, session.state)
+    return Asked(session, question, time.perf_counter() - began)
+
+
+def groups(questions: list[Asked]) -> list[list[Asked]]:
     """Which questions share a forward pass: those of similar length, within what a pass may hold."""
-    if len(asked) == 1 or "batch" not in offers(model):
-        return [[each] for each in asked]
     found: list[list[Asked]] = []
-    tokens = 0
-    for each in sorted(asked, key=lambda one: -len(one[1].ids)):
-        length = len(each[1].ids)
-        if found and each[1].frozen is None and found[-1][0][1].frozen is None:
-            padded = (len(found[-1]) + 1) * len(found[-1][0][1].ids)
-            if padded <= min(TOKENS_AT_MOST, PADDING_AT_MOST * (tokens + length)):
-                found[-1].append(each)
-                tokens += length
-                continue
-        found.append([each])
-        tokens = length
+    for each in sorted(questions, key=lambda one: -len(one.question.ids)):
+        if found and fits(found[-1], each):
+            found[-1].append(each)
+        else:
+            found.append([each])
     return found
 
 
-def shared(model: Model, group: list[Asked]) -> Iterator[tuple[Session, Step, DecodeState]]:
+def fits(group: list[Asked], each: Asked, most: int = TOKENS_AT_MOST) -> bool:
+    """Whether a question may join the forward pass of others."""
+    if not group:
+        return True
+    both = [*group, each]
+    model, other = each.session.model, group[0].session.model
+    alike = getattr(model, "network", model) is getattr(other, "network", other)  # copies share their weights
+    if not alike or "batch" not in offers(model) or any(one.question.frozen for one in both):
+        return False
+    return padded(both) <= min(most, PADDING_AT_MOST * sum(len(one.question.ids) for one in both))
+
+
+def padded(group: list[Asked]) -> int:
+    """The tokens of a shared pass."""
+    return len(group) * max(len(one.question.ids) for one in group)
+
+
+def shared(group: list[Asked]) -> Iterator[tuple[Session, Step, DecodeState]]:
     """One forward pass for a group, and what each session makes of it."""
     began = time.perf_counter()
-    size = max(len(question.ids) for _, question in group)
+    model = group[0].session.model
+    size = padded(group) // len(group)
     times = "" if len(group) == 1 else f"{len(group)} times "
     with memory_guard(f"{times}a step of model {model.name!r} over {size} tokens", model.device):
-        answers = answer_all(model, [question for _, question in group])
+        answers = answer_all(model, [one.question for one in group])
         forward = (time.perf_counter() - began) / len(group)
-        for (session, question), answer in zip(group, answers, strict=True):
-            step, state = finish_step(session.decoder, model, session.settings, session.state, question, answer)
+        for (session, question, asking), answer in zip(group, answers, strict=True):
+            step, state = finish_step(session.decoder, session.model, session.settings, session.state, question, answer)
             step.forward_seconds = round(forward, 6)
+            step.other_seconds = round(step.other_seconds + asking, 6)
             yield session, step, state
 
 

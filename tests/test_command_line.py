@@ -58,7 +58,7 @@ def test_models_lists_the_registry(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bench_prints_its_ratios(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main(["bench", "--small", "--repeats", "1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["key"] for row in rows] == list("abcdefghijklmn")
+    assert [row["key"] for row in rows] == list("abcdefghijklmnop")
     assert all(row["value"] is None or row["value"] > -1 for row in rows)
     assert [row["key"] for row in rows if row["bar"] is None] == [
         "f",

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import re
-import subprocess
+import asyncio
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from gradio_client import Client
+from gradio_client.exceptions import AppError
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
 
+import dard
+from dard.models.scripted import LOS_DIEGO
 from tests.helpers import started
+from visual import space
 
 ROOT = Path(__file__).resolve().parents[1]
 LARGEST_FILE = 10_000_000
@@ -25,44 +31,53 @@ def gradio_auto_wrap(function):
 """
 
 
-def front_matter() -> dict[str, str]:
-    block = re.match(r"---\n(.*?)\n---\n", (ROOT / "README.md").read_text(encoding="utf-8"), re.S)
-    assert block
-    return dict(line.split(": ", 1) for line in block[1].splitlines())
-
-
-def pinned(package: str) -> str:
-    found = re.search(rf"^{package}==(\S+)", (ROOT / "requirements.txt").read_text(encoding="utf-8"), re.M)
-    assert found
-    return found[1]
-
-
-def files() -> list[Path]:
-    """What a push to the Space would carry."""
-    try:
-        listed = subprocess.run(
-            ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-        ).stdout.split("\0")
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("this is not a checkout")
-    return [path for name in listed if name and (path := ROOT / name).exists()]
-
-
-def test_the_front_matter_names_what_is_there() -> None:
-    matter = front_matter()
-    assert matter["sdk"] == "gradio" and matter["sdk_version"] == pinned("gradio")
-    assert (ROOT / matter["app_file"]).is_file()
-    assert len(matter["short_description"]) <= 60
-    assert {"title", "emoji", "colorFrom", "colorTo", "license", "python_version"} <= matter.keys()
-
-
-def test_every_file_is_small_enough_and_all_that_is_needed_is_there() -> None:
-    carried = files()
-    assert {path.name: path.stat().st_size for path in carried if path.stat().st_size >= LARGEST_FILE} == {}
-    names = {str(path.relative_to(ROOT)) for path in carried}
+def test_what_is_uploaded_is_what_a_space_needs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert space.main(["somebody/dard-studio", "--dry-run"]) == 0
+    listed = [line.split()[-1] for line in capsys.readouterr().out.splitlines()[:-1]]
     needed = {"app.py", "requirements.txt", "README.md", "assets/model/model.safetensors", "assets/web/viewer.js"}
-    assert needed <= names
-    assert sum(name.startswith("assets/gallery/") and name.endswith(".gz") for name in names) >= 10
+    assert needed <= {*listed} and listed == space.files()
+    assert sum(name.startswith("assets/gallery/") and name.endswith(".gz") for name in listed) >= 10
+    assert not [name for name in listed if name.startswith("tests") or name.endswith(".jsonl") or "__pycache__" in name]
+    assert {name: size for name in listed if (size := (ROOT / name).stat().st_size) >= LARGEST_FILE} == {}
+
+
+def test_a_space_holds_the_files_and_no_others_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub is played by what records the calls."""
+    calls: dict[str, Any] = {}
+
+    class Hub:
+        def create_repo(self, name: str, **how: Any) -> None:
+            calls["created"] = name, how["repo_type"], how["exist_ok"]
+
+        def list_repo_files(self, name: str, **how: Any) -> list[str]:
+            return [".gitattributes", "app.py", "old/file.py"]
+
+        def create_commit(self, name: str, operations: list[Any], **how: Any) -> None:
+            calls["sent"] = {each.path_in_repo: type(each).__name__ for each in operations}
+
+    monkeypatch.setattr("huggingface_hub.HfApi", Hub)
+    assert space.upload("somebody/dard-studio") == "https://huggingface.co/spaces/somebody/dard-studio"
+    assert calls["created"] == ("somebody/dard-studio", "space", True)
+    assert calls["sent"].pop("old/file.py") == "CommitOperationDelete"
+    assert [*calls["sent"]] == space.files() and {*calls["sent"].values()} == {"CommitOperationAdd"}
+
+
+def test_what_cannot_be_uploaded_is_told_in_a_sentence(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    assert space.main(["nobody"]) == 2 and "owner/name" in capsys.readouterr().err
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "http://127.0.0.1:9")
+    assert space.main(["somebody/dard-studio"]) == 2 and "could not be uploaded" in capsys.readouterr().err
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (tmp_path / "app.py").touch()
+    (tmp_path / "requirements.txt").write_text("gradio==1.0.0\n", encoding="utf-8")
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    with pytest.raises(dard.InputError, match=r"sdk_version = .* must be 1\.0\.0"):
+        space.front_matter(tmp_path)
+    with pytest.raises(dard.InputError, match="title"):
+        (tmp_path / "README.md").write_text("no front matter", encoding="utf-8")
+        space.front_matter(tmp_path)
 
 
 def on_a_space(**environment: str) -> AbstractContextManager[str]:
@@ -70,21 +85,41 @@ def on_a_space(**environment: str) -> AbstractContextManager[str]:
     return started([sys.executable, "app.py"], ROOT, SPACE_ID="somebody/dard-studio", SYSTEM="spaces", **environment)
 
 
-def test_a_cpu_space_works_on_the_embedded_model() -> None:
-    with on_a_space() as url:
+@pytest.mark.parametrize("borrows", [False, True], ids=["CPU", "ZeroGPU"])
+def test_without_a_network_a_space_works_and_says_which_model_it_cannot_have(tmp_path: Path, borrows: bool) -> None:
+    (tmp_path / "spaces.py").write_text(FAKE_SPACES, encoding="utf-8")
+    own = {"SPACES_ZERO_GPU": "1", "PYTHONPATH": str(tmp_path)} if borrows else {}
+    offered = ["embedded", "bert-base-uncased", *["llada-8b-instruct"] * borrows]
+    no_network = {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_HUB_OFFLINE": "0", "HF_HOME": str(tmp_path)}
+    with on_a_space(**no_network, **own) as url:
         client = Client(url, verbose=False)
         health = client.predict(api_name="/health")
-        assert list(health["models"]) == ["embedded"] and health["borrows_gpu"] is False
-        decoded = client.predict(
-            "The city of [MASK] [MASK] is on the Southern California coast .", "dard", "", {}, api_name="/decode"
-        )
-        assert "[MASK]" not in decoded["text"]
-        assert client.predict(api_name="/health")["models"]["embedded"]["weights"] > 1_000_000
+        assert list(health["models"]) == offered and health["borrows_gpu"] is borrows
+        # Where a GPU is borrowed, what was not loaded at the start would not be there beside it.
+        assert isinstance(health["models"]["embedded"], dict) and health["models"]["embedded"]["device"] == "cpu"
+        with pytest.raises(AppError, match="the hub cannot be reached") as error:
+            client.predict(LOS_DIEGO, "dard", offered[-1], {}, api_name="/decode")
+        assert ("when this Space was started" in str(error.value)) == borrows
+        assert "[MASK]" not in client.predict(LOS_DIEGO, "dard", "", {}, api_name="/decode")["text"]
 
 
-def test_a_zero_gpu_space_loads_its_models_at_the_start(tmp_path: Path) -> None:
-    (tmp_path / "spaces.py").write_text(FAKE_SPACES, encoding="utf-8")
-    with on_a_space(SPACES_ZERO_GPU="1", PYTHONPATH=str(tmp_path), DARD_MODELS="embedded") as url:
-        health = Client(url, verbose=False).predict(api_name="/health")
-        assert health["borrows_gpu"] is True
-        assert health["models"]["embedded"]["device"] == "cpu"
+def test_an_assistant_asks_why_a_token_was_revoked() -> None:
+    """The endpoints as MCP tools, through a real client of that protocol."""
+
+    async def conversation(url: str) -> tuple[set[str], str, str]:
+        async with (
+            streamable_http_client(f"{url}gradio_api/mcp/") as (reading, writing, _),
+            ClientSession(reading, writing) as assistant,
+        ):
+            await assistant.initialize()
+            tools = {tool.name for tool in (await assistant.list_tools()).tools}
+            asked = {"prompt": LOS_DIEGO, "settings": {"tau_c": 0.4, "tau_u": 0.5}}
+            told = await assistant.call_tool("explain", asked)
+            bad = await assistant.call_tool("explain", {**asked, "settings": {"tau_c": 7}})
+            return tools, told.content[0].text, bad.content[0].text  # type: ignore[union-attr]
+
+    with started([sys.executable, "app.py", "--mcp"], ROOT) as url:
+        tools, told, bad = asyncio.run(conversation(url))
+    assert {"decode", "compare", "step", "explain", "health"} <= tools
+    assert "'Diego' was revoked" in told and "Los Angeles" in told
+    assert "tau_c" in bad

@@ -8,8 +8,9 @@ import gradio as gr
 
 from dard.session import COMPARED
 from dard.state import InputError
-from visual.service import Studio
+from visual.service import Studio, said
 from visual.tabs.compare import build_compare
+from visual.tabs.component import VISITORS_AT_ONCE
 from visual.tabs.lab import build_lab
 from visual.tabs.learn import build_learn
 from visual.tabs.watch import build_watch
@@ -32,7 +33,7 @@ def build_page(studio: Studio) -> gr.Blocks:
             with gr.Tab("Learn", id="learn"):
                 build_learn(studio)
         build_api(studio)
-    page.queue(max_size=64, default_concurrency_limit=8)
+    page.queue(max_size=2 * VISITORS_AT_ONCE, default_concurrency_limit=8)
     return page
 
 
@@ -47,11 +48,12 @@ def launch_options() -> dict[str, Any]:
         "run_history": False,
         "footer_links": ["api"],
         "state_session_capacity": 100,
+        "max_threads": 2 * VISITORS_AT_ONCE,  # each who runs the model waits in one, and quick calls need some too
     }
 
 
 def build_api(studio: Studio) -> None:
-    """Endpoints for programs, by name: decode, compare, step, causes, health. Settings are JSON objects."""
+    """Endpoints for programs, by name: decode, compare, step, explain, causes, health. Settings are JSON objects."""
 
     def decode(prompt: str, decoder: str = "dard", model: str = "", settings: dict | None = None) -> dict:
         """Decode a prompt or template to the end. Returns the trace as JSON (see the README for its fields)."""
@@ -72,6 +74,20 @@ def build_api(studio: Studio) -> None:
         with plain_errors():
             return studio.step(prompt, decoder, model or studio.models[0], settings or {}, run)
 
+    def explain(
+        prompt: str,
+        decoder: str = "dard",
+        model: str = "",
+        settings: dict | None = None,
+        step: int = 0,
+        position: int = -1,
+    ) -> list[str]:
+        """Decode a prompt and say in sentences what happened and why: of every change, or only of those in a step (from
+        1) or at a position (from 0). With both, why that position was as it was after that step."""
+        with plain_errors():
+            trace = studio.decode(prompt, decoder, model or studio.models[0], settings or {})
+            return said(trace, step or None, None if position == -1 else position)
+
     def causes(
         prompt: str,
         step: int,
@@ -90,8 +106,8 @@ def build_api(studio: Studio) -> None:
         return studio.health()
 
     gr.api(health, api_name="health", concurrency_limit=None)
-    for endpoint in (decode, compare, step, causes):
-        gr.api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=1)
+    for endpoint in (decode, compare, step, explain, causes):
+        gr.api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=VISITORS_AT_ONCE)
 
 
 class plain_errors:

@@ -1,23 +1,27 @@
 """Where the forward passes of a page run: in this process, or, on a ZeroGPU Space, in one that borrows a GPU.
 
-Promises: `passes` makes the same steps in either place, one pass of all sessions at a time, and each session holds its
-new step when the pass is reported.
+Promises: `passes` makes the same steps in either place, and each session holds its new step when that is reported, and
+perhaps further ones. Here all runs of a model under way share its passes.
 Does not know: Gradio, or who is watching.
 
 A ZeroGPU Space has no GPU of its own. A function marked with `spaces.GPU` runs in a forked process that holds one for a
 limited time; what goes in and what comes out is pickled, and nothing else that it changes is seen here. So a session
 travels without its model and its past, the model is found in the memory that was forked, and only new steps come back.
+The sessions of one call share its passes; other visitors' are calls of their own, because each is counted against the
+time that the visitor it is made for may borrow.
 """
 
 from __future__ import annotations
 
 import copy
 import os
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
 from dard import driver
+from dard.conductor import Conductor
 from dard.models.base import Model
 from dard.session import Session
 from dard.state import DecodeState
@@ -25,6 +29,8 @@ from dard.trace import Step
 
 # Models by the name they were loaded under; a forked process inherits them.
 LOADED: dict[str, Model] = {}
+# By the same names, who makes the passes of a model.
+CONDUCTORS: defaultdict[str, Conductor] = defaultdict(Conductor)
 
 LEAST_SECONDS, MOST_SECONDS = 15, 120  # how long a GPU may be asked for
 SECONDS_PER_PASS = 0.25  # of an 8 B model and 512 positions, with room to spare
@@ -38,10 +44,12 @@ def on_zero_gpu() -> bool:
     return bool(os.environ.get("SPACES_ZERO_GPU"))
 
 
-def passes(name: str, sessions: Sequence[Session], most: int | None = None) -> Iterator[list[Session]]:
+def passes(
+    name: str, sessions: Sequence[Session], most: int | None = None, background: bool = False
+) -> Iterator[list[Session]]:
     """Make at most so many passes (all that are left: None) of the model with this name. Yields who took part."""
     if not on_zero_gpu() or sessions[0].model.device.type == "cpu":
-        yield from driver.passes(sessions, most)
+        yield from CONDUCTORS[name].passes(sessions, most, background)
         return
     bound = max(2 * len(session.state.tokens) for session in sessions)
     for made in borrowed(work)(name, list(sessions), bound if most is None else min(most, bound)):

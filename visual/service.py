@@ -2,7 +2,7 @@
 
 Everything that arrives is hostile until proven otherwise: types, lengths and ranges are checked, and bad input raises
 `InputError` with one sentence. Runs live in memory under unguessable names, so one visitor never meets another's; the
-oldest are forgotten when there are too many. Every answer is plain JSON.
+oldest are forgotten when they are too many or too large together, or nobody asks for them. Every answer is plain JSON.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import binascii
 import json
 import secrets
 import threading
+import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -32,9 +33,9 @@ from dard.state import STATE_NAMES, InputError, UnknownWords
 from dard.tasks import TASKS
 from dard.tasks.judge import judge
 from dard.trace import Trace, Verdict
-from dard.words import causes_note
+from dard.words import Words, causes_note, summary
 from visual.images import FITS, TOGETHER_AT_MOST, UPLOAD_AT_MOST, Images
-from visual.passes import LOADED, find, finish, on_zero_gpu, passes, see
+from visual.passes import CONDUCTORS, LOADED, find, finish, on_zero_gpu, passes, see
 from visual.payload import (
     graph,
     header,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
 
 GALLERY, LEARN = assets("gallery"), assets("learn")
 RUNS_KEPT = 200
+CELLS_KEPT = 2_000_000  # positions × steps of all of them
+RUN_AT_MOST = 3 * 3600  # seconds after which one that nobody asks for is forgotten
 ANIMATION_AT_MOST = 64 << 20  # characters of all its frames
 BRANCHES_AT_MOST = 20
 PROMPT_AT_MOST = 4000  # characters
@@ -64,6 +67,10 @@ CAUSES_SECONDS = 0.5  # of one answer about causes; the page asks until it knows
 CAUSES_KEPT = 1000  # of a lane
 EXPLAINED_AT_MOST = 60  # seconds
 STEPS_AT_ONCE = 64  # of those that are asked for again
+
+
+class Forgotten(InputError):
+    """A run that is not there, or not any more: whoever knows how it came about can make it again."""
 
 
 @dataclass
@@ -83,6 +90,13 @@ class Lane:
             return trace
         assert self.opened is not None
         return self.opened
+
+    @property
+    def cells(self) -> int:
+        """Positions × steps."""
+        if self.session is not None:
+            return len(self.session.steps) * len(self.session.state.tokens)
+        return len(self.trace.steps) * len(self.trace.tokens)
 
     def known_before(self, step: int) -> dict[tuple[int, int], Verdict]:
         """The causes that a branch shares: those of the steps before one."""
@@ -105,6 +119,12 @@ class Run:
     reference: Trace | None = None  # one token per step, for the table of a comparison
     lock: threading.Lock = field(default_factory=threading.Lock)
     stopping: threading.Event = field(default_factory=threading.Event)
+    touched: float = field(default_factory=time.monotonic)
+
+    @property
+    def cells(self) -> int:
+        """How large it is."""
+        return sum(lane.cells for lane in self.lanes)
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -148,6 +168,7 @@ class Studio:
         self.models = models
         self.loading = loading
         self._images = Images()
+        self.missing: dict[str, str] = {}  # models that cannot be had any more, and why
         self._loaded: dict[str, Model] = {}
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._lock = threading.Lock()
@@ -160,6 +181,8 @@ class Studio:
         """A model by name, loaded once. Visitors choose among the names the server was started with."""
         if name not in self.models:
             raise InputError(f"unknown model {shown(name)!r}; this page offers {', '.join(self.models)}")
+        if name in self.missing:
+            raise InputError(self.missing[name])
         with self._loading:
             if name not in self._loaded:
                 from dard.models import load_model
@@ -223,6 +246,7 @@ class Studio:
                 for name in self.models
             },
             "runs": len(self._runs),
+            "under_way": sum(CONDUCTORS[name].rides for name in self.models),
             "borrows_gpu": on_zero_gpu(),
         }
 
@@ -289,12 +313,7 @@ class Studio:
         if session is None:
             raise InputError("this trace was opened from a file and has no model behind it; decode its prompt to go on")
         left = whole(data, "steps", 1, 100_000) if "steps" in data else None
-        with run.working():
-            for _ in passes(run.model, [session], left):
-                yield steps_of(run, (number,))
-                if run.stopping.is_set():
-                    break
-            yield made(run, (number,))
+        yield from self._go_on(run, [number], left)
 
     def steps(self, data: dict[str, Any]) -> dict[str, Any]:
         """The steps of a lane after step `since`, for a browser that did not hear of them; at most so many at once."""
@@ -358,15 +377,26 @@ class Studio:
         """Go on with all lanes in lock-step by `steps` passes, or to the end; the last answer holds the table."""
         run, _ = self._find(data)
         left = whole(data, "steps", 1, 100_000) if "steps" in data else None
-        live = {number: lane.session for number, lane in enumerate(run.lanes) if lane.session is not None}
-        if not live:
+        numbers = [number for number, lane in enumerate(run.lanes) if lane.session is not None]
+        if not numbers:
             raise InputError("these traces were opened from a file and have no model behind them")
+        yield from self._go_on(run, numbers, left, lambda: {"table": self._table(run)})
+
+    def _go_on(
+        self, run: Run, numbers: list[int], most: int | None, more: Callable[[], dict[str, Any]] = dict
+    ) -> Iterator[dict[str, Any]]:
+        """Passes of these lanes until they end or are stopped. A session may be ahead of what was told of it: each
+        answer holds all that is new. `more` comes with the last one."""
+        sessions = {n: session for n in numbers if (session := run.lanes[n].session) is not None}
+        told = {n: len(session.steps) for n, session in sessions.items()}
         with run.working():
-            for moved in passes(run.model, list(live.values()), left):
-                yield steps_of(run, [number for number, session in live.items() if session in moved])
+            for _ in passes(run.model, list(sessions.values()), most):
+                if fresh := steps_of(run, told):
+                    told |= {each["branch"]: each["step"]["i"] for each in fresh}
+                    yield {"kind": "steps", "run": run.key, "steps": fresh, **company(run.model)}
                 if run.stopping.is_set():
                     break
-            yield made(run, live) | {"table": self._table(run)}
+            yield made(run, numbers) | more()
 
     def _reference(self, run: Run) -> Trace | None:
         """One token per step on the same prompt: a lane that does just that, or a decode made for this, once; None
@@ -610,17 +640,27 @@ class Studio:
         run = Run(secrets.token_urlsafe(18), text(data, "model", 300, self.models[0]))
         with self._lock:
             self._runs[run.key] = run
-            while len(self._runs) > RUNS_KEPT:
-                self._runs.popitem(last=False)
+            self._forget()
         return run
+
+    def _forget(self) -> None:
+        """Runs that have no place any more, the oldest first; what is being computed stays."""
+        cells, oldest = 0, time.monotonic() - RUN_AT_MOST
+        for number, run in enumerate(reversed(list(self._runs.values()))):
+            full = number >= RUNS_KEPT or cells + run.cells > CELLS_KEPT
+            if (full or run.touched < oldest) and not run.lock.locked():
+                del self._runs[run.key]
+            else:
+                cells += run.cells
 
     def _find(self, data: dict[str, Any]) -> tuple[Run, int]:
         with self._lock:
             run = self._runs.get(text(data, "run", 100))
             if run is not None:
                 self._runs.move_to_end(run.key)
+                run.touched = time.monotonic()
         if run is None:
-            raise InputError("the server has forgotten this run; decode the prompt again")
+            raise Forgotten("the server has forgotten this run; decode the prompt again")
         return run, whole(data, "branch", 0, max(len(run.lanes) - 1, 0)) if "branch" in data else 0
 
     def _view(self, run: Run, number: int) -> dict[str, Any]:
@@ -638,11 +678,20 @@ class Studio:
         }
 
 
-def steps_of(run: Run, numbers: Iterable[int]) -> dict[str, Any]:
-    """The latest step of these lanes. Steps are numbered, so whoever misses one can ask for it again."""
-    traces = [(number, run.lanes[number].trace) for number in numbers]
-    steps = [{"branch": number, "step": step_payload(trace, trace.steps[-1])} for number, trace in traces]
-    return {"kind": "steps", "run": run.key, "steps": steps}
+def steps_of(run: Run, since: dict[int, int]) -> list[dict[str, Any]]:
+    """The steps of these lanes after so many. They are numbered: whoever misses one can ask for it again."""
+    traces = {number: run.lanes[number].trace for number in since}
+    return [
+        {"branch": number, "step": step_payload(trace, step)}
+        for number, trace in traces.items()
+        for step in trace.steps[since[number] :]
+    ]
+
+
+def company(model: str) -> dict[str, int]:
+    """How many others share the passes of a model, and how many milliseconds the last one was waited for."""
+    conductor = CONDUCTORS[model]
+    return {"others": max(0, conductor.rides - 1), "waited": round(1000 * conductor.waited)}
 
 
 def made(run: Run, numbers: Iterable[int]) -> dict[str, Any]:
@@ -683,6 +732,22 @@ def lane_payload(lane: Lane) -> dict[str, Any]:
 def asked_alike(trace: Trace) -> tuple[Any, ...]:
     """What two traces have in common whose tokens can be counted against each other."""
     return trace.model, trace.prompt_tokens, trace.start.tokens
+
+
+def said(trace: Trace, step: int | None = None, position: int | None = None) -> list[str]:
+    """What happened in a trace and why, a sentence each, as far as it concerns a step (from 1) or a position."""
+    chosen = trace.steps if step is None else [trace.steps[whole({"step": step}, "step", 1, trace.num_steps) - 1]]
+    if position is not None:
+        whole({"position": position}, "position", 0, len(trace.fixed) - 1)
+    if position is not None and step is not None:
+        return [f"Step {step}, position {position}: {trace.why(chosen[0], position)}"]
+    found = []
+    for each in chosen:
+        if position is None:
+            found.append(summary(each, trace.about, Words(trace.word)))
+        told = each.why.items()
+        found += [f"Step {each.index}, position {i}: {why}" for i, why in told if position in (None, i)]
+    return [sentence(each) for each in [*found, f"The text is: {trace.text}"]]
 
 
 def pick(data: dict[str, Any], *names: str) -> dict[str, Any]:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 from dard.__main__ import add_training
+from dard.conductor import Conductor
+from dard.extras import need
 from dard.models import CARDS, offers
 from dard.state import InputError
 from visual.page import build_page, launch_options
@@ -30,14 +33,23 @@ def add_app_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--device-map", metavar="MAP", help="spread a model over several devices: auto, balanced")
     parser.add_argument("--quantise", type=int, choices=(4, 8), help="store weights in so many bits")
     add_training(parser)
+    parser.add_argument("--serial", action="store_true", help="one visitor's run after the other, for comparison")
+    parser.add_argument("--mcp", action="store_true", help="offer the named endpoints to assistants too, as MCP tools")
     everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
     parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", everywhere))
     parser.add_argument("--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT", "7860"))
     parser.set_defaults(func=app_command)
 
 
+def usual_models() -> str:
+    """What a page offers where nothing is said: on a Space also what it can fetch when it is first asked for."""
+    if "SPACE_ID" not in os.environ:
+        return "embedded"
+    return "embedded,bert-base-uncased" + (",llada-8b-instruct" if on_zero_gpu() else "")
+
+
 def app_command(args: argparse.Namespace) -> None:
-    named = [name.strip() for name in os.environ.get("DARD_MODELS", "embedded").split(",") if name.strip()]
+    named = [name.strip() for name in os.environ.get("DARD_MODELS", usual_models()).split(",") if name.strip()]
     studio = Studio(
         tuple(args.model or named or ["embedded"]),
         device=args.device,
@@ -47,14 +59,23 @@ def app_command(args: argparse.Namespace) -> None:
         attention=args.attention,
         shift=args.shift,
     )
+    if args.mcp:
+        need("--mcp", "mcp", "mcp")
+    Conductor.together = not args.serial
     if on_zero_gpu():
         borrowed(work), borrowed(look), borrowed(finding)
         for name in studio.models:  # what is loaded later would not be there in the process that has the GPU
-            model: Any = studio.model(name)
-            if "images" in offers(model) and hasattr(model, "encoder"):
-                model.encoder()
+            try:
+                model: Any = studio.model(name)
+                if "images" in offers(model) and hasattr(model, "encoder"):
+                    model.encoder()
+            except InputError as error:
+                studio.missing[name] = (
+                    f"{name} could not be loaded when this Space was started, which must be done anew: {error}"
+                )
+                print(f"dard: {studio.missing[name]}", file=sys.stderr)
     try:
-        build_page(studio).launch(server_name=args.host, server_port=args.port, **launch_options())
+        build_page(studio).launch(server_name=args.host, server_port=args.port, mcp_server=args.mcp, **launch_options())
     except (OSError, OverflowError):
         raise InputError(
             f"the page cannot be served at {args.host}:{args.port}, which may be in use; choose another with --port"

@@ -10,14 +10,31 @@
 import { unpack } from './unpack.js';
 
 const PATIENCE = 3000; // milliseconds of silence
-const SILENCE = { kind: 'error', text: 'The server did not answer; try again.' };
+const SILENCE = { kind: 'error', text: 'The server does not answer. What is on screen stays; try again in a moment.' };
+const LOST = 'dard-lost';
+let lost = session('getItem', LOST) !== null; // before this page was opened in the place of one that had lost its server
+session('removeItem', LOST);
+
+function session(action, ...what) {
+  try { return sessionStorage[action](...what) ?? null; } catch { return null; }
+}
+
+/** Whether the page before this one, which looked the same, could not reach its server; true once. */
+export function wasLost() {
+  const found = lost;
+  lost = false;
+  return found;
+}
 
 /** `send` hands a request to the queue, `server` has the quick calls; `hear` is to be called with what comes back. */
 export function connect(send, server) {
   const open = new Map(); // questions that wait for their end
   let last = Promise.resolve();
 
-  const call = (name, request) => server[name](request).then(unpack).catch(() => SILENCE);
+  const call = (name, request) => server[name](request).then(unpack).catch(() => {
+    session('setItem', LOST, '');
+    return SILENCE;
+  });
 
   function wait(question) {
     const waiting = open.get(question);

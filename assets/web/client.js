@@ -1,23 +1,35 @@
 // A run on the server, for every tab that has one: start, go on, branch, look, stop.
 //
 // The viewer gets every step once and in order: steps are numbered, one that did not arrive is asked for again, and what
-// cannot be had is said. One question at a time; what is wished for meanwhile is done when that has stopped. For
-// `bridge` see bridge.js. host: say(text | null), refuse(text) when the server declines, onRest() when nothing follows.
+// cannot be had is said. One question at a time; what is wished for meanwhile is done when that has stopped. A run that
+// the server has forgotten is made again, and then what was asked for is done. For `bridge` see bridge.js.
+// host: say(text | null), refuse(text) when the server declines, onRest() when nothing follows, again() -> what the run
+// on screen was started with, or nothing where it cannot be made again, onRemade(what, reply), tell(text) of good news.
+
+import { wasLost } from './bridge.js';
+
+const AGAIN = 'The server was restarted, or forgot this run; it was decoded again from the address.';
+const LOST = 'The connection to the server was lost; this was decoded again from the address.';
+const GONE = 'The server was restarted, or forgot this trace. It came from a file, so it cannot be decoded again: what is on screen stays; open the file again for more.';
 
 const MODEL = new Set(['causes', 'attention']); // what runs it, of all that can be asked about a lane
 
 export class Client {
   constructor(root, bridge, host) {
     Object.assign(this, { root, bridge, host, viewer: null });
-    this.run = null; // {key, lanes: [{branch, live, finished, steps}]}, as in the viewer; none until the server is needed
+    this.run = null; // {key, branches, lanes: [{branch, live, finished, steps}]}, as in the viewer; none until the server is needed
     this.working = false;
     this.stopping = false; // what is going on shall end, and nothing shall follow from it
     this.next = null; // what shall be done then
     this.loading = null; // the question that waits for a model
+    this.waiting = []; // who waits until nothing is going on
   }
 
-  /** Asks the server, which does one thing at a time; `then` follows if there was an answer and it was not stopped. */
-  ask(action, request, onReply, then) {
+  /**
+   * Asks the server, which does one thing at a time; `then` follows if there was an answer and it was not stopped, and
+   * `retry` if it has forgotten the run and that was made again.
+   */
+  ask(action, request, onReply, then, retry) {
     if (this.working) return;
     this.working = true;
     this.stopping = false;
@@ -30,6 +42,7 @@ export class Client {
       if (reply.kind === 'end') return this.ended(answered ? then : null);
       this.loading = reply.kind === 'waiting' ? reply.loading : null;
       if (reply.kind === 'waiting') this.viewer?.setBusy(reply.text);
+      else if (reply.forgotten && retry) this.next ??= () => this.remake(retry);
       else if (reply.kind === 'error') this.host.refuse(reply.text);
       else {
         try {
@@ -54,7 +67,10 @@ export class Client {
     const follow = this.next ?? (this.stopping ? null : then);
     this.next = null;
     follow?.();
-    if (!this.working) this.host.onRest?.();
+    if (this.working) return;
+    this.host.onRest?.();
+    if (this.run && wasLost()) this.host.tell(LOST);
+    for (const done of this.waiting.splice(0)) done();
   }
 
   tellStop() {
@@ -79,15 +95,15 @@ export class Client {
     return this.run.lanes[this.viewer.getState().lane] ?? this.run.lanes[0];
   }
 
-  where(lane = this.here) {
-    return { run: this.run.key, branch: lane.branch };
+  where(lane) {
+    return { run: this.run.key, branch: (lane ?? this.here).branch };
   }
 
   /** The run is now what these answers say. */
   hold(...replies) {
     const lanes = replies.flatMap(({ branch, live = true, finished = false, payload, payloads = [payload] }) => payloads.map((each, n) => (
       { branch: branch ?? n, live: live && !each.opened, finished: finished || !!each.opened, steps: each.steps.length }))); // what was opened has no more to come
-    this.run = { key: replies[0].run, lanes };
+    this.run = { key: replies[0].run, lanes, branches: replies[0].branches?.length ?? 1 };
   }
 
   /** A new run: of one decoder, or of several in lock-step. */
@@ -101,19 +117,47 @@ export class Client {
   branch(lane, edit, onView) {
     this.ask('branch', { ...this.where(lane), ...edit }, (reply) => {
       this.hold(reply);
-      return onView(reply);
+      return onView(reply, lane);
+    }, null, () => this.branch(this.here, edit, onView));
+  }
+
+  /** A run on the server that is on screen already, as far as it is shown there; the view stays as it is. */
+  make(request, steps, onView, then) {
+    this.start(request, onView, () => {
+      const left = steps - this.here.steps;
+      if (left > 0) this.advance(left, request.lanes ? null : this.here, then);
+      else then?.();
+    });
+  }
+
+  /** The same for a run that the server has forgotten; `then` is what should have been done with it. */
+  remake(then) {
+    const request = this.host.again();
+    if (!request) return this.host.refuse(GONE);
+    const steps = request.lanes ? Math.max(...this.run.lanes.map((lane) => lane.steps)) : this.here.steps;
+    const fewer = this.run.branches > (request.edits ?? []).length + 1;
+    this.make(request, steps, (reply) => this.host.onRemade?.(request, reply), () => {
+      then?.();
+      this.host.tell(fewer ? `${AGAIN} Branches that are not in it are gone.` : AGAIN);
     });
   }
 
   /** Goes on by so many steps or to the end (null), with one lane or, without one, with all in lock-step. */
   advance(steps, lane, then, onMade) {
-    if (steps === null) this.viewer.setBusy('Decoding …');
+    const busy = ({ others, waited } = {}) => {
+      const company = others ? ` ${others + 1} runs share the passes; the longest wait for the last one was ${waited} ms` : '';
+      if (company || steps === null) this.viewer.setBusy(`Decoding …${company}`);
+    };
+    busy();
     const what = lane ? this.where(lane) : { run: this.run.key };
     this.ask(lane ? 'advance' : 'passes', steps === null ? what : { ...what, steps }, async (reply) => {
-      if (reply.kind === 'steps') return this.append(reply.steps);
+      if (reply.kind === 'steps') {
+        busy(reply);
+        return this.append(reply.steps);
+      }
       for (const made of reply.lanes) await this.complete(made);
       onMade?.(reply);
-    }, then);
+    }, then, () => this.advance(steps, lane && this.here, then, onMade));
   }
 
   /** Steps that arrived, after those that should have arrived before them. */
@@ -145,10 +189,11 @@ export class Client {
     lane.finished = finished;
   }
 
-  /** Branches of this run, in the place of what is on screen. */
+  /** Branches of this run, in the place of what is on screen. Of a run that is made again there is only the one in view. */
   async look(...branches) {
     const replies = await Promise.all(branches.map((branch) => this.bridge.call('show', { run: this.run?.key, branch })));
     const bad = replies.find((reply) => reply.kind === 'error');
+    if (bad?.forgotten) return this.remake();
     if (bad) return this.host.refuse(bad.text);
     this.hold(...replies);
     return replies;
@@ -168,9 +213,17 @@ export class Client {
   }
 
   /** A question about a lane of the viewer: a token's life, a file; what needs the model takes its turn in the queue. */
-  about(name, { lane, ...data }) {
-    const request = { ...this.where(this.run.lanes[lane]), ...data };
-    if (!MODEL.has(name)) return this.bridge.call(name, request);
-    return new Promise((resolve) => { this.bridge.ask({ action: name, ...request }, resolve); });
+  async about(name, { lane, ...data }) {
+    const call = () => {
+      const request = { ...this.where(this.run.lanes[lane]), ...data };
+      if (!MODEL.has(name)) return this.bridge.call(name, request);
+      return new Promise((resolve) => { this.bridge.ask({ action: name, ...request }, resolve); });
+    };
+    const reply = await call();
+    if (!reply.forgotten) return reply;
+    if (!this.host.again()) return { kind: 'error', text: GONE };
+    if (!this.working) this.remake();
+    await new Promise((done) => { this.waiting.push(done); });
+    return call();
   }
 }

@@ -43,7 +43,7 @@ export function mountCompare(root, bridge, config) {
       start(item);
     },
     onFiles: openFiles,
-    onRest: () => address.rest(),
+    running: { onRest: () => address.rest(), again: () => (asked?.lanes.some((lane) => lane.opened) ? null : asked) },
     unlinked: () => (asked?.lanes.some((lane) => lane.opened) ? 'A trace from a file has no link; send the file itself.' : null),
     words: {
       request: () => request(),

@@ -130,7 +130,8 @@ export function mountLab(root, bridge, config) {
     setText(about, reply.about);
     setText(command, reply.command || '');
     command.hidden = !reply.command;
-    rows.hidden = tablesFile.hidden = !reply.done;
+    rows.hidden = !reply.files.includes('rows');
+    tablesFile.hidden = !reply.files.includes('tables');
     put(tables, reply.tables.map(tableOf));
     if (reply.figure) drawChart(reply.figure);
   }

@@ -13,6 +13,7 @@ import { createViewer } from './viewer.js';
 export function mountLearn(root, bridge, config) {
   const { lessons } = config;
   let current = -1;
+  let asked = null; // what the run on screen was started with
 
   const title = h('h2', { class: 'dl-title', tabindex: '-1' });
   const place = h('span', { class: 'dl-place' });
@@ -40,7 +41,7 @@ export function mountLearn(root, bridge, config) {
     ...(!bridge.recorded && { requestStep: () => advance(1), requestRun: () => advance(null), ask: (name, data) => client.about(name, data) }),
     onChange: () => address.remember(),
   }, { keysFrom: root });
-  const client = new Client(root, bridge, { say: complain, refuse: complain });
+  const client = new Client(root, bridge, { say: complain, refuse: complain, tell: complain, again: () => asked });
   client.viewer = viewer;
 
   /** The view a page opens with. */
@@ -88,8 +89,8 @@ export function mountLearn(root, bridge, config) {
     const { step = 0, position = -1 } = wanted;
     const state = { step, position, lane: 0, ...viewFrom(null, usual(wanted)), ...chosen };
     const { prompt, lanes, decoder, settings } = wanted;
-    const request = lanes ? { prompt, lanes } : { prompt, decoder, settings };
-    client.replace(() => client.start(request, (reply) => viewer.load(reply.payloads || reply.payload, { ...state, step: 0 }), () => advance(null, () => {
+    asked = lanes ? { prompt, lanes } : { prompt, decoder, settings };
+    client.replace(() => client.start(asked, (reply) => viewer.load(reply.payloads || reply.payload, { ...state, step: 0 }), () => advance(null, () => {
       viewer.setState(state);
       address.rest();
     })));

@@ -10,7 +10,7 @@ import { createProjectorButton } from './projector.js';
 import { createThemeButton } from './theme.js';
 import { createWords } from './words.js';
 
-export function createShell(root, bridge, config, { label, onDecode, onAgain, onCase, onFiles, onRest, words: host, unlinked = () => null, aside = [] }) {
+export function createShell(root, bridge, config, { label, onDecode, onAgain, onCase, onFiles, running, words: host, unlinked = () => null, aside = [] }) {
   let onScreen = null; // the prompt of the run on screen
   let leaving = 0; // when a notice goes away
 
@@ -29,7 +29,7 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
   const file = h('input', { type: 'file', accept: '.json,.gz,application/json,application/gzip', multiple: true, hidden: true, 'aria-label': 'Trace file', onchange: () => openFiles(file.files) });
   const picture = createPicture(bridge, config, receive);
   const words = createWords(root, bridge, prompt, { ...host, said: () => alertText.textContent });
-  const client = new Client(root, bridge, { say, refuse, onRest });
+  const client = new Client(root, bridge, { say, refuse, tell, ...running });
 
   root.classList.add('dv', 'dw');
   put(root,

@@ -117,13 +117,13 @@ class Viewer {
     this.changed();
   }
 
-  /** Adds steps of a live run. */
+  /** Adds steps of a live run; one that is there stays as it is. */
   append(steps, lane = 0) {
     return this.queue(async () => {
       const target = this.lanes[lane];
       if (!target) return;
       const follow = this.state.step >= this.last && !this.editing;
-      await target.append([steps].flat());
+      await target.append([steps].flat().filter((step) => step.i > target.last));
       this.transport.waiting = false;
       for (const panel of this.panels) panel.grow?.(lane);
       if (follow) this.state.step = this.last;

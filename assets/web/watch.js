@@ -30,7 +30,15 @@ export function mountWatch(root, bridge, config) {
     onAgain: () => (asked ? start({ ...asked, edits: [] }) : say(NO_MODEL)),
     onCase: openCase,
     onFiles: openFiles,
-    onRest: () => address.rest(),
+    running: {
+      onRest: () => address.rest(),
+      again: () => asked && { ...asked, edits: edits[client.here.branch] },
+      onRemade: (what, reply) => {
+        begin(what, reply);
+        if (client.run.lanes.length < viewer.lanes.length) client.show(reply, { step: 0 });
+        else viewer.setBranches(reply.branches, reply.branch);
+      },
+    },
     words: { request: () => request(), onSizes: (checked) => settings.fits(checked), useLength: (length) => settings.change('gen_length', length) },
     unlinked: () => (asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.'),
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
@@ -106,8 +114,8 @@ export function mountWatch(root, bridge, config) {
   }
 
   function branch(lane, edit) {
-    client.branch(lane, edit, (reply) => {
-      edits[reply.branch] = [...edits[lane.branch], edit];
+    client.branch(lane, edit, (reply, from) => {
+      edits[reply.branch] = [...edits[from.branch], edit];
       client.show(reply, { step: edit.step, position: edit.check ?? (edit.hide ? viewer.state.position : edit.position) });
     });
   }
@@ -115,7 +123,7 @@ export function mountWatch(root, bridge, config) {
   /** Does something with the run on screen; the page opens on a view that has none yet, and keeps it while one is made. */
   function withRun(action) {
     if (client.run) action();
-    else if (asked) client.start(asked, (reply) => begin(asked, reply), () => advance(null, action)); // to where the view is
+    else if (asked) client.make(asked, viewer.last, (reply) => begin(asked, reply), action);
   }
 
   /** Goes on with the lane one looks at; to the end (null), then with the other one side by side. */
@@ -212,8 +220,9 @@ export function mountWatch(root, bridge, config) {
   /** A trace from a file, when one comes back to it. */
   async function openAgain(key) {
     const reply = await bridge.call('show', { run: key });
-    if (reply.kind === 'error') openFirst();
-    else showRecorded(reply, { step: 0 });
+    if (reply.kind !== 'error') return showRecorded(reply, { step: 0 });
+    openFirst();
+    say(reply.text);
   }
 
   function openFirst() {

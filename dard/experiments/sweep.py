@@ -1,14 +1,14 @@
 """The one sweep behind every table and figure: variants × samples, decoded in batches, one row for each pair.
 
-Promises: all samples of a batch are decoded together, and no other variant's samples are among them, so that the wall
-time of a batch is this variant's own. A batch gives the same rows whenever, and in whichever process, it is run.
+Promises: all samples of a batch are decoded together. The time of a row is that of its own steps, with its share of the
+forward passes; what it waited for others is nobody's decoding time. A batch gives the same rows whenever, and in
+whichever process, it is run.
 Does not know: files, progress, or what the rows are for.
 """
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +37,7 @@ class Job:
     model: Model
     task: Judge
     scope: Scope
+    finish: Callable[[Sequence[Session]], None] = driver.finish  # who decodes, to the end
 
     @staticmethod
     def of(
@@ -75,15 +76,14 @@ def decode_and_score(
     record: bool = False,
     also: Callable[[Session], Row] = lambda session: {},
 ) -> list[Row]:
-    """Rows of one batch; the wall time is divided among them by their passes. `also` tells more of a decode."""
+    """Rows of one batch. `also` tells more of a decode."""
     sessions = job.sessions(variant, samples, record)
-    began = time.perf_counter()
-    driver.finish(sessions)
-    each_pass = (time.perf_counter() - began) / sum(len(session.steps) for session in sessions)
+    job.finish(sessions)
     measured = getattr(job.task, "measure", None)
     rows = []
     for session, sample in zip(sessions, samples, strict=True):
         trace = session.trace
+        counted = count(trace)
         verdict = job.task.score(job.scope.items[sample], trace.text)
         rows.append(
             {
@@ -92,10 +92,10 @@ def decode_and_score(
                 "details": dict(verdict.details),
                 "passes": trace.num_steps,
                 "tokens": sum(not given for given in trace.fixed),
-                "revocations": count(trace).revocations,
+                "revocations": counted.revocations,
                 "ended_by": trace.ended_by,
                 "text": trace.text,
-                "seconds": round(each_pass * trace.num_steps, 6),
+                "seconds": round(counted.seconds, 6),
                 **also(session),
             }
         )
@@ -151,7 +151,7 @@ def sweep(
     >>> [(row["sample"], row["right"]) for rows in sweep(job, [ONE_BY_ONE, Variant("DARD", "dard")], 2) for row in rows]
     [(0, True), (1, True), (0, True), (1, True)]
     """
-    warm = False
+    warm = job.finish is not driver.finish  # who decodes elsewhere does not do so for the first time
     for first in range(process.index * batch, samples, process.count * batch):
         chosen = range(first, min(first + batch, samples))
         for variant in variants:

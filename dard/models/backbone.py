@@ -83,6 +83,7 @@ class BackboneModel:
         self.prefixes = PrefixCache()
         if chat and "enable_thinking" in tokenizer.chat_template:
             self.offers = self.offers | {"think"}
+        self._texts: dict[int, str] = {}  # of tokens that were asked for; a tokenizer takes longer than a decision
         known = tokenizer.get_vocab() if chat else {}
         self.end_ids = tuple(known[word] for word in TURN_ENDS if word in known)
 
@@ -206,4 +207,6 @@ class BackboneModel:
         return self.tokenizer.decode(list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False)
 
     def token_text(self, token: int) -> str:
-        return self.decode([token])
+        if token not in self._texts:
+            self._texts[token] = self.decode([token])
+        return self._texts[token]

@@ -1,15 +1,20 @@
-"""Messages that are lost between server and browser: the whole run is on screen nevertheless, or one is told."""
+"""What is lost between server and browser: messages, the connection, or the run itself when the server is started anew.
+
+The whole run is on screen nevertheless, or one is told.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from dard import Trace, decode
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.browser.conftest import Visit, build_scripted_page
 from visual.page import launch_options
@@ -43,9 +48,14 @@ Object.defineProperty(window, 'dardStudio', {
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    studio = Studio(("embedded",))
-    studio._loaded["embedded"] = los_diego()
+def studio() -> Studio:
+    made = Studio(("embedded",))
+    made._loaded["embedded"] = los_diego()
+    return made
+
+
+@pytest.fixture(scope="module")
+def server(studio: Studio) -> Iterator[str]:
     page = build_scripted_page(studio)
     _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
     yield url
@@ -109,3 +119,124 @@ def test_steps_that_cannot_be_had_are_said_and_asked_for_again(server: str, visi
     press(page, "Run to end")
     expect(slider(page)).to_have_attribute("aria-valuemax", "5", timeout=LATE)
     expect(page.get_by_role("alert")).to_be_hidden()
+
+
+AGAIN = "The server was restarted, or forgot this run; it was decoded again from the address."
+
+
+def rested(page: Page) -> None:
+    expect(page.locator(".dw-busy")).to_have_count(0, timeout=LATE)
+
+
+def notice(page: Page) -> Any:
+    return page.locator(".dw-notice:visible")
+
+
+def test_a_run_that_the_server_has_forgotten_is_decoded_again(studio: Studio, server: str, visit: Visiting) -> None:
+    page = visit(server + FRESH, ready=READY).page
+    press(page, "Step")
+    expect(slider(page)).to_have_attribute("aria-valuemax", "1")
+    rested(page)
+    studio._runs.clear()
+    press(page, "Step")  # going on
+    expect(notice(page)).to_have_text(AGAIN)
+    expect(slider(page)).to_have_attribute("aria-valuemax", "2")
+    rested(page)
+    page.get_by_label("other token").fill("Los")
+    studio._runs.clear()
+    press(page, "Branch here")
+    branch = page.get_by_role("button", name=re.compile("^step 2: "))
+    expect(branch).to_have_attribute("aria-pressed", "true")
+    rested(page)
+    studio._runs.clear()
+    press(page, "Step")  # on the branch
+    expect(slider(page)).to_have_attribute("aria-valuemax", "3")
+    rested(page)
+    assert [len(run.lanes[1].trace.steps) for run in studio._runs.values()] == [3]
+    studio._runs.clear()
+    page.get_by_role("button", name="original", exact=True).click()  # which the address does not lead to
+    rested(page)
+    expect(branch).to_have_attribute("aria-pressed", "true")
+    expect(notice(page)).to_have_text(AGAIN)
+    expect(page.get_by_role("alert")).to_be_hidden()
+    studio._runs.clear()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="Export").click()
+        page.get_by_role("menuitem", name="Trace (.json.gz)").click()
+    assert Trace.load(saved.value.path()).num_steps == 3
+
+
+def test_of_several_branches_the_one_in_the_address_comes_back(studio: Studio, server: str, visit: Visiting) -> None:
+    page = visit(server + FRESH, ready=READY).page
+    press(page, "Run to end")
+    expect(slider(page)).to_have_attribute("aria-valuemax", "5")
+    rested(page)
+    original = page.get_by_role("button", name="original", exact=True)
+    for word in ("Los", "San"):
+        if word == "San":
+            original.click()
+            expect(original).to_have_attribute("aria-pressed", "true")
+        page.get_by_label("other token").fill(word)
+        press(page, "Branch here")
+        expect(page.get_by_role("button", name=re.compile(f"^step 5: .*{word}"))).to_be_visible()
+        rested(page)
+    studio._runs.clear()
+    original.click()
+    expect(notice(page)).to_have_text(f"{AGAIN} Branches that are not in it are gone.")
+    expect(page.get_by_role("button", name=re.compile("^step 5: "))).to_have_count(1)
+
+
+def test_a_comparison_comes_back_too(studio: Studio, server: str, visit: Visiting) -> None:
+    page = visit(server, ready=READY).page
+    page.get_by_role("tab", name="Compare").click()
+    expect(page.locator("button[data-position='3']:visible")).to_have_count(4)
+    rested(page)
+    press(page, "Compare")
+    expect(page.locator(".dw-table tbody tr:visible")).to_have_count(4)
+    rested(page)
+    studio._runs.clear()
+    press(page, "Export")
+    with page.expect_download() as saved:
+        page.get_by_role("menuitem", name="Selected: trace").click()
+    assert Trace.load(saved.value.path()).finished
+    expect(notice(page)).to_have_text(AGAIN)
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_a_trace_from_a_file_stays_on_screen_and_one_is_told(
+    studio: Studio, server: str, visit: Visiting, tmp_path: Path
+) -> None:
+    file = tmp_path / "a.trace.json"
+    file.write_bytes(decode(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8).to_bytes(compress=False))
+    page = visit(server + FRESH, ready=READY).page
+    page.get_by_label("Trace file").set_input_files(file)
+    expect(slider(page)).to_have_attribute("aria-valuemax", "5")
+    studio._runs.clear()
+    press(page, "Export")
+    page.get_by_role("menuitem", name="Trace (.json.gz)").click()
+    expect(page.get_by_text("It came from a file, so it cannot be decoded again")).to_be_visible()
+    expect(slider(page)).to_have_attribute("aria-valuemax", "5")
+    page.reload()
+    expect(page.get_by_role("alert")).to_contain_text("the server has forgotten this run")
+
+
+def test_without_a_server_one_is_told_and_it_goes_on_when_it_is_back(
+    studio: Studio, server: str, visit: Visiting
+) -> None:
+    found = visit(server + FRESH, ready=READY)
+    page = found.page
+    press(page, "Step")
+    expect(slider(page)).to_have_attribute("aria-valuemax", "1")
+    rested(page)
+    page.context.set_offline(True)
+    press(page, "Step")
+    expect(page.get_by_role("alert").filter(has_text="The server does not answer")).to_be_visible(timeout=LATE)
+    expect(slider(page)).to_have_attribute("aria-valuemax", "1")
+    studio._runs.clear()
+    page.context.set_offline(False)
+    told = notice(page).filter(has_text="The connection to the server was lost; this was decoded again")
+    expect(told).to_be_visible(timeout=LATE)
+    press(page, "Step")
+    expect(slider(page)).to_have_attribute("aria-valuemax", "2")
+    assert all("ail" in problem for problem in found.problems), found.problems  # what failed to be fetched
+    found.problems.clear()

@@ -319,6 +319,20 @@ def test_two_visitors_do_not_see_each_other(watch: Visiting) -> None:
     expect(one.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
 
 
+def test_whoever_shares_the_passes_is_told(watch: Visiting) -> None:
+    """Two visitors on the slow model: each hears of the other until that one stops, and neither waits for a place."""
+    first, second = watch(SLOW).page, watch(SLOW).page
+    for page in (first, second):
+        press(page, "Run to end")
+    shared = re.compile(r"2 runs share the passes; the longest wait for the last one was \d+ ms")
+    for page in (first, second):
+        expect(page.locator(".dv-busy")).to_have_text(shared)
+    press(second, "Stop")
+    expect(first.locator(".dv-busy")).to_have_text("Decoding …")
+    press(first, "Stop")
+    expect(first.locator(".dv-busy")).to_have_count(0)
+
+
 @pytest.mark.parametrize("text", [*HOSTILE, ""])
 def test_hostile_prompts_are_refused_as_text(watch: Visiting, text: str) -> None:
     """Nothing the prompt says is ever run; `visit` fails on any dialog or console error."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ import dard
 from dard.experiments import Results
 from dard.models.base import Model
 from dard.state import InputError
+from visual import lab as module
 from visual.lab import SAMPLES_AT_MOST, Lab
 
 
@@ -56,7 +59,24 @@ def test_the_files_hold_the_rows_and_the_tables(lab: Lab) -> None:
     assert name.endswith(".md") and content.decode().startswith("# ")
 
 
-def test_it_stops_between_batches(lab: Lab) -> None:
+def test_an_experiment_yields_to_people(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its decodes ride in the background of the model's passes, and its times are those of its own steps."""
+    asked_for: list[tuple[str, bool]] = []
+    real = module.passes
+
+    def passes(name: str, sessions: Any, background: bool = False) -> Any:
+        asked_for.append((name, background))
+        for moved in real(name, sessions, background=background):
+            time.sleep(0.1)  # somebody else's turn
+            yield moved
+
+    monkeypatch.setattr(module, "passes", passes)
+    rows = lab._kept[list(lab.experiment(asked()))[-1]["lab"]].rows  # type: ignore[union-attr]
+    assert {*asked_for} == {("embedded", True)} and len(asked_for) == 5
+    assert all(0 < row["seconds"] < 0.1 * row["passes"] for row in rows)
+
+
+def test_it_stops_when_it_is_told_to(lab: Lab) -> None:
     replies = lab.experiment(asked(samples=40))
     first = next(replies)
     next(replies)
@@ -95,6 +115,27 @@ def test_what_is_not_there_gets_a_sentence(lab: Lab) -> None:
     key = list(lab.experiment(asked()))[-1]["lab"]
     with pytest.raises(InputError, match="no variant"):
         lab.runs({"lab": key, "variant": "<script>"})
+
+
+def test_without_their_rows_recorded_results_show_the_same_chart_and_tables(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As on a Space, which holds the files that are made of the rows."""
+    for path in module.RESULTS.iterdir():
+        if path.suffix != ".jsonl":
+            (tmp_path / path.name).write_bytes(path.read_bytes())
+    whole = {stem: lab.recorded({"stem": stem}) for stem in lab.offer()["recorded"]}
+    monkeypatch.setattr(module, "RESULTS", tmp_path)
+    assert lab.offer()["recorded"] == [*whole]
+    for stem, wanted in whole.items():
+        found = lab.recorded({"stem": stem})
+        assert found["figure"] == json.loads((tmp_path / f"{stem}.figure.json").read_text())
+        assert found["command"] == wanted["command"] and "samples, seed" in found["about"]
+        assert [table | {"variants": []} for table in wanted["tables"]] == found["tables"]
+        with pytest.raises(InputError, match="did not come with this page"):
+            lab.runs({"lab": found["lab"], "variant": "x"})
+        name, _, content = lab.file({"lab": found["lab"], "kind": "tables"})
+        assert content == (tmp_path / name).read_bytes() and found["files"] == ["tables"]
 
 
 def test_recorded_results_are_complete_and_say_how_they_were_made(lab: Lab) -> None:

@@ -180,6 +180,25 @@ def test_the_oldest_runs_are_forgotten(studio: Studio, monkeypatch: pytest.Monke
         studio.show({"run": first["run"]})
 
 
+def test_large_runs_and_those_nobody_asks_for_are_forgotten(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    def known(view: dict[str, Any]) -> bool:
+        return view["run"] in studio._runs
+
+    large, small = studio.start(ASKED), studio.start(ASKED)
+    all_steps(studio, large)
+    monkeypatch.setattr(service, "CELLS_KEPT", 12)
+    newest = studio.start(ASKED)
+    assert [known(view) for view in (large, small, newest)] == [False, True, True]
+    studio._runs[small["run"]].touched -= service.RUN_AT_MOST
+    studio._runs[newest["run"]].touched -= service.RUN_AT_MOST
+    studio.show({"run": newest["run"]})
+    with studio._runs[small["run"]].working():
+        studio.start(ASKED)
+        assert known(small)  # somebody waits for it
+    studio.start(ASKED)
+    assert [known(view) for view in (small, newest)] == [False, True]
+
+
 def test_answers_are_plain_json(studio: Studio) -> None:
     view = studio.start(ASKED)
     for answer in (view, *studio.advance({"run": view["run"]}), studio.life({"run": view["run"], "position": 4})):

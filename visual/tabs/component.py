@@ -12,12 +12,13 @@ import gradio as gr
 
 from dard.state import InputError
 from visual.payload import pack
-from visual.service import UPLOAD_AT_MOST, Studio, decoded, file, text
+from visual.service import UPLOAD_AT_MOST, Forgotten, Studio, decoded, file, text
 
 # What is sent at once, and may be lost: steps are asked for again by their number. Everything else waits for the answer
 # after it, so the last of it comes with the end.
 NEWS = frozenset({"steps", "waiting", "progress"})
 ENDS_KEPT = 100  # last messages that can be asked for again
+VISITORS_AT_ONCE = 64  # who runs the model; their passes are shared
 QUESTION_AT_MOST = 100  # characters of its name, which the browser makes unguessable
 # What may have to load a model first.
 LOADING = frozenset({"start", "compare", "experiment"})
@@ -40,9 +41,10 @@ def build_component(
     actions: dict[str, Action],
     calls: tuple[Call, ...] | None = None,
     queue: str = "model",
+    at_once: int = VISITORS_AT_ONCE,
 ) -> None:
     """Place a tab's component. `mount` names the function that builds it in the browser out of `config`, `actions` what
-    it may ask for that runs the model, one at a time in `queue`; `calls` are quick, by default those of the viewer,
+    it may ask for that runs the model, so many `at_once` in `queue`; `calls` are quick, by default those of the viewer,
     which may also ask about a run what only its model can tell."""
 
     def open_trace(request: dict[str, Any]) -> dict[str, Any]:
@@ -82,7 +84,7 @@ def build_component(
                     yield answer({"question": question, "replies": held})
                     held = []
         except InputError as error:
-            held.append({"kind": "error", "text": str(error)})
+            held.append(refusal(error))
         except Exception as error:  # whatever it is, the page must not wait for an answer that never comes
             logging.getLogger(__name__).exception("an action of the page failed")
             sentence = f"The server could not do that ({type(error).__name__}); what is on screen is kept. Try again."
@@ -128,7 +130,7 @@ def build_component(
         trigger_mode="multiple",
         show_progress="hidden",
         concurrency_id=queue,
-        concurrency_limit=1,
+        concurrency_limit=at_once,
         api_visibility="private",
     )
 
@@ -139,6 +141,10 @@ def answer(reply: dict[str, Any]) -> Any:
     return gr.HTML(reply=pack(reply))
 
 
+def refusal(error: InputError) -> dict[str, Any]:
+    return {"kind": "error", "text": str(error), "forgotten": isinstance(error, Forgotten)}
+
+
 def safely(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], str]:
     """Bad input answers with its sentence."""
 
@@ -146,7 +152,7 @@ def safely(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any]
         try:
             return pack(action(request if isinstance(request, dict) else {}))
         except InputError as error:
-            return pack({"kind": "error", "text": str(error)})
+            return pack(refusal(error))
 
     call.__name__ = action.__name__
     return call

@@ -31,4 +31,5 @@ def build_lab(studio: Studio) -> None:
         {"experiment": lab.experiment},
         calls=(lab_recorded, lab_runs, lab_stop, lab_file, plotly),
         queue="lab",  # an experiment takes minutes; decodes must not wait for it
+        at_once=1,
     )
