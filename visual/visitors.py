@@ -136,7 +136,7 @@ def wishes() -> list[Wish]:
     """Prompts of every task with every decoder the model has all for."""
     model = library()
     able = [name for name, decoder in DECODERS.items() if decoder.needs <= offers(model)]
-    items = [item for task in TASKS.values() for item in task.test_items(4)]
+    items = [item for task in TASKS.values() for item in task.test_items(1)]
     return [Wish(item.prompt, name, item.gen_length) for item in items for name in able]
 
 
