@@ -144,6 +144,10 @@ export class Client {
 
   /** Goes on by so many steps or to the end (null), with one lane or, without one, with all in lock-step. */
   advance(steps, lane, then, onMade) {
+    if (this.working && steps === null) { // pressed a moment too early: what is going on is short
+      this.next ??= () => this.advance(null, lane && this.here, then, onMade);
+      return;
+    }
     const busy = ({ others, waited } = {}) => {
       const company = others ? ` ${others + 1} runs share the passes; the longest wait for the last one was ${waited} ms` : '';
       if (company || steps === null) this.viewer.setBusy(`Decoding …${company}`);

@@ -16,7 +16,7 @@ export function still(root, { width, height, theme }) {
   copy.style.width = `${root.offsetWidth}px`;
   const canvases = root.querySelectorAll('canvas');
   copy.querySelectorAll('canvas').forEach((canvas, k) => {
-    const size = { display: 'block', width: canvas.style.width, height: canvas.style.height };
+    const size = { display: canvas.hidden ? 'none' : 'block', width: canvas.style.width, height: canvas.style.height };
     canvas.replaceWith(h('img', { class: canvas.className, src: canvases[k].toDataURL(), style: size }));
   });
   const fields = root.querySelectorAll('input, option');

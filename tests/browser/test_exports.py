@@ -268,5 +268,6 @@ def test_a_replay_opens_at_the_exported_state(visit: Visiting, tmp_path: Path) -
     page = visit(file.as_uri()).page
     assert page.evaluate("viewer.getState()") == {
         "step": 2, "position": 4, "lane": 0, "order": "position", "reach": 0, "map": "states", "hideLater": True,
+        "attention": -1, "graph": "order", "side": "mask",
     }  # fmt: skip
     assert exported(page, "Mask").suggested_filename == "los-diego-step-2-mask.svg"
