@@ -264,6 +264,7 @@ function payloadOf(trace, { schema, events, quiet }) {
     words: Object.fromEntries([...words].map(([id, text]) => [id, shown(text)])),
     start: { edited: [], ...start },
     finished: done(steps.at(-1) ?? start),
+    causes: [], // as reach, only where Python reads the file
     steps: steps.map((step, k) => ({
       i: step.index, block: step.block, tokens: step.tokens, states: step.states, columns: step.columns, events: { ...step.events }, notes: clean(step.notes ?? {}),
       say: sentence(summary(step, before(k), about, word, quiet)), ended: step.ended_by && sentence(step.ended_by), finished: done(step), bits: step.bits, plain: step.plain,
