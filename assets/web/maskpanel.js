@@ -264,7 +264,7 @@ export class MaskPanel {
     this.drawLegend(lane, state.attention >= 0 ? 'attention' : state.reach > 0 ? 'reach' : 'direct', frame.plain);
     this.six.hidden = !this.stack.hidden || !lane.about.states.includes('C');
     const none = !!lane.head.reachless && state.attention < 0;
-    this.depth.hidden = this.layers.hidden = none;
+    this.depth.hidden = this.layers.hidden = none || !!frame.plain;
     this.drawLayers(frame, state);
     if (none) setText(this.layerText, 'reach is not in a trace file');
     if (none) this.layerRow.classList.remove('dv-off');

@@ -193,7 +193,7 @@ def test_every_decoder_can_be_watched_and_compared(server: str, visit: Visiting)
     expect(panel.locator(".dv-graphnote")).to_contain_text("'3' at position 11".replace("'", ""))
     page.get_by_role("button", name="Editing goes round", exact=True).click()
     expect(page.locator(".dv-counter:visible")).to_contain_text("18", timeout=30_000)
-    lesson = visit(f"{server}?lesson=11", ready=READY).page
+    lesson = visit(f"{server}?lesson=12", ready=READY).page
     expect(lesson.locator(".dv-lane:visible .dv-who b")).to_have_text(["DARD", "WINO", "Saber", "DAPD", "ReMix"])
     lesson.get_by_role("button", name="Run to end", exact=True).locator("visible=true").click()
     expect(lesson.locator(".dv-who:visible").nth(3)).to_contain_text("done in 2 passes · ✓ right")

@@ -34,6 +34,7 @@ def printed(page: Page, number: int, text: str) -> None:
     expect(page.locator(".jp-CodeCell").nth(number).locator(".jp-OutputArea-output")).to_contain_text(text)
 
 
+@pytest.mark.long
 def test_a_session_in_jupyterlab(chromium: Browser, tmp_path: Path) -> None:
     """Step, Run and What if against the kernel's model; where one looks comes back, and can be set."""
     cells = [
