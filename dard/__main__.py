@@ -318,6 +318,20 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
     add_experiment_arguments(parser, add_model, lambda args: open_model(args), progress_bar)
 
 
+def add_lm_eval(parser: argparse.ArgumentParser) -> None:
+    from dard.extras import need
+
+    def hand_over(args: argparse.Namespace) -> None:
+        need("lm-eval", "lm-eval", "lm_eval")
+        from dard.harness.lm import run
+
+        run(args.arguments)
+
+    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="as lm-eval takes them")
+    parser.prefix_chars = "\0"  # they are all its own, --help included
+    parser.set_defaults(func=hand_over)
+
+
 def add_evaluate(parser: argparse.ArgumentParser) -> None:
     from dard.training.cli import add_evaluate_arguments
 
@@ -358,6 +372,7 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "models": ("the models known by name", add_models),
     "bench": ("what a step costs, as ratios measured in one run", add_bench),
     "experiment": ("a table or figure of the paper, on any model; --list names them", add_experiment),
+    "lm-eval": ("lm-evaluation-harness with a decoder of ours; every decode is kept", add_lm_eval),
     "evaluate": ("accuracy per task at several numbers of steps", add_evaluate),
     "train": ("train the embedded model and write its folder", add_train),
     "app": ("start the page", add_app),

@@ -40,13 +40,19 @@ class Point:
         return len(self.rows)
 
     @cached_property
+    def scores(self) -> list[float]:
+        """The scores, each as heavy as its row says: by blank cells, say, where right cells are counted over all."""
+        usual = fmean(row.get("weight", 1) for row in self.rows)
+        return [row["score"] * row.get("weight", 1) / usual for row in self.rows]
+
+    @cached_property
     def accuracy(self) -> float:
-        return self.mean("score")
+        return fmean(self.scores)
 
     @cached_property
     def interval(self) -> tuple[float, float]:
         """Bounds of the accuracy with 95 % confidence."""
-        return interval([row["score"] for row in self.rows])
+        return interval(self.scores)
 
     @cached_property
     def passes(self) -> float:

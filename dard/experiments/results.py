@@ -49,7 +49,8 @@ class Results:
     def __post_init__(self) -> None:
         self.variants = [Variant.of(values) for values in self.header["variants"]]
         items = [Item(entry["prompt"], entry["gen_length"], None) for entry in self.header["items"]]
-        self.scope = Scope(items, self.header["gen_length"], self.header["block_length"])
+        lengths = self.header["gen_length"], self.header["block_length"]
+        self.scope = Scope(items, *lengths, self.header.get("presets", {}))
 
     @property
     def stem(self) -> str:

@@ -1,7 +1,7 @@
 """Evaluation harnesses of others: lm-eval and lmms-eval ask, a decoder of ours answers, and every decode is kept.
 
-`answers.py` is all there is to it, `runs.py` the folder a run leaves behind, `lm.py` and `lmms.py` the thin classes that
-the two harnesses want to see; each of these imports its harness, and nothing else does.
+`answers.py` does the work, `runs.py` writes the folder a run leaves behind, `lm.py` and `lmms.py` are the thin classes
+that the two harnesses want to see; each of these imports its harness, and nothing else does.
 """
 
 from __future__ import annotations

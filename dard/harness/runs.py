@@ -1,8 +1,8 @@
 """The folder of one evaluation: what was run, one row for every sample, and every decode.
 
-    run.json             what all rows depend on: "format" ("dard-run"), "version" (1), "harness" (its name and version),
+    run.json             what all rows depend on: "format" ("dard-run"), "version" (1), "harness" (name and version),
                          "model", "weights", "decoder", "settings", "batch", "code" and "machine" as in a results file,
-                         "tasks" (their names), and "results", the scores the harness gives them, null until it has
+                         and, once the harness has judged, "tasks" (their names) and "results" (their scores)
     samples.jsonl        one row for every sample, in the order of asking
     traces/HASH.json.gz  the decode of a prompt; HASH is that of its token ids. Decoded again (other noise, another
                          task): HASH-2.json.gz, HASH-3.json.gz
@@ -10,8 +10,8 @@
 A row has the names that rows of experiments have: `score`, `right`, `details`, `passes`, `tokens`, `revocations`,
 `ended_by`, `text`, `seconds`; and `task`, `sample` (the number of the document in its task), `prompt_hash`, `target`,
 `trace` (the file in traces/) and `problem`, null or the sentence why it was not decoded (then `trace` is null, `text`
-empty, `passes` 0). `score`, `right` and `target` are null until the harness has judged; `right` stays null where a score
-is no share of 1. `text` is what the harness was given: cut at the strings it stops at.
+empty, `passes` 0). `score`, `right` and `target` are null until the harness has judged; `right` stays null where a
+score is no share of 1. `text` is what the harness was given: cut at the strings it stops at.
 
 Promises: a row that was written stays, also if the run is interrupted; a folder that holds a run is not written into.
 Does not know: models, harnesses, or what a score means.
