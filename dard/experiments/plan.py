@@ -113,7 +113,7 @@ def make_plan(
         "machine": machine(model),
         "variants": [asdict(variant) for variant in variants],
         "encoding": encoding(model, [item.prompt for item in scope.items]),
-        "items": [{"prompt": item.prompt, "gen_length": item.gen_length} for item in scope.items],
+        "items": [{"prompt": i.prompt, "gen_length": i.gen_length, "answer": i.answer} for i in scope.items],
     }
     return Plan(chosen, job, Results(header))
 

@@ -48,7 +48,7 @@ class Results:
 
     def __post_init__(self) -> None:
         self.variants = [Variant.of(values) for values in self.header["variants"]]
-        items = [Item(entry["prompt"], entry["gen_length"], None) for entry in self.header["items"]]
+        items = [Item(entry["prompt"], entry["gen_length"], entry.get("answer")) for entry in self.header["items"]]
         self.scope = Scope(items, self.header["gen_length"], self.header["block_length"])
 
     @property

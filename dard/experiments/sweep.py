@@ -85,13 +85,14 @@ def decode_and_score(
     for session, sample in zip(sessions, samples, strict=True):
         trace = session.trace
         verdict = job.task.score(job.scope.items[sample], trace.text)
+        filled = [token for token, given in zip(trace.tokens, trace.fixed, strict=True) if not given]
         rows.append(
             {
                 "score": round(verdict.details[measured], 6) if measured else float(verdict.right),
                 "right": verdict.right,
-                "details": dict(verdict.details),
                 "passes": trace.num_steps,
-                "tokens": sum(not given for given in trace.fixed),
+                "tokens": len(filled),
+                "without_end": sum(token != trace.eos_id for token in filled),
                 "revocations": count(trace).revocations,
                 "ended_by": trace.ended_by,
                 "text": trace.text,
