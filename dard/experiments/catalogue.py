@@ -6,6 +6,7 @@ from pathlib import Path
 
 from dard.experiments.ablations import MaskAblation, MixingAblation
 from dard.experiments.base import Experiment
+from dard.experiments.budgets import Budgets
 from dard.experiments.contamination import Contamination
 from dard.experiments.cost import Cost
 from dard.experiments.endings import Endings
@@ -20,7 +21,8 @@ from dard.tasks.base import Judge
 from dard.tasks.benchmarks import BENCHMARKS, open_benchmark
 
 _ALL: tuple[type[Experiment], ...] = (
-    Pareto, MaskAblation, MixingAblation, WeightStatistics, Ordering, Thresholds, Lengths, Cost, Contamination, Endings,
+    Pareto, MaskAblation, MixingAblation, WeightStatistics, Ordering, Thresholds, Lengths, Budgets, Cost, Contamination,
+    Endings,
 )  # fmt: skip
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment() for experiment in _ALL}

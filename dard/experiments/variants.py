@@ -29,6 +29,10 @@ class Variant:
         settings, divisor = dict(body["settings"]), body.get("divisor")
         return Variant(body["name"], body["decoder"], settings | ({"per_pass": divisor} if divisor else {}))
 
+    def includes(self, other: Variant) -> bool:
+        """Whether the other is this one, perhaps with more settings."""
+        return self.decoder == other.decoder and self.settings.items() <= other.settings.items()
+
 
 # One token per pass: what every other way of decoding is compared with.
 ONE_BY_ONE = Variant("Standard, one token per pass", "standard", {"per_pass": 1})
