@@ -323,10 +323,12 @@ class Studio:
                     break
             yield made(run, range(len(sessions))) | {"table": self._table(run)}
 
-    def _reference(self, run: Run) -> Trace:
-        """One token per step on the same prompt: a lane that does just that, or a decode made for this, once."""
-        if run.reference is None:
-            sessions = [lane.session for lane in run.lanes if lane.session is not None]
+    def _reference(self, run: Run) -> Trace | None:
+        """One token per step on the same prompt: a lane that does just that, or a decode made for this, once.
+
+        Traces from files have none."""
+        sessions = [lane.session for lane in run.lanes if lane.session is not None]
+        if run.reference is None and sessions:
             common = {name: getattr(sessions[0].settings, name) for name in ("gen_length", "block_length")}
             plain = Session(sessions[0].model, sessions[0].prompt, ONE_BY_ONE.decoder, record=False, **common)
             twins = [s for s in sessions if s.finished and (s.decoder, s.settings) == (plain.decoder, plain.settings)]
@@ -393,6 +395,17 @@ class Studio:
         run = self._new_run({})
         run.lanes.append(Lane("from a file", opened=trace))
         return self._view(run, 0)
+
+    def open_traces(self, contents: list[bytes]) -> dict[str, Any]:
+        """A run with a lane for each trace file, as a comparison that has ended."""
+        run = self._new_run({})
+        for number, trace in enumerate([Trace.from_bytes(content) for content in contents], 1):
+            name = trace.about.title or trace.decoder
+            run.lanes.append(
+                Lane(name if name not in [x.name for x in run.lanes] else f"{name} ({number})", opened=trace)
+            )
+        shown = [{**payload(lane.trace), "name": lane.name} for lane in run.lanes]
+        return {"kind": "lanes", "run": run.key, "live": False, "payloads": shown, "table": self._table(run)}
 
     def export(self, data: dict[str, Any]) -> tuple[str, str, bytes]:
         """File name, media type and content of what is shown, in the kind asked for. Pictures are the browser's."""

@@ -3,7 +3,8 @@
 // `mountCompare(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/service.py's page_config().
 
 import { h, put } from './dom.js';
-import { createAddress, jsonFrom, onComparison, parameter, takeComparison, viewFrom, viewTo } from './links.js';
+import { readFile } from './files.js';
+import { createAddress, jsonFrom, onWanted, parameter, takeWanted, viewFrom, viewTo } from './links.js';
 import { createPopover } from './popover.js';
 import { createSettings } from './settings.js';
 import { createShell } from './shell.js';
@@ -116,6 +117,23 @@ export function mountCompare(root, bridge, config) {
     }, then));
   }
 
+  /** Traces of the same prompt, which have ended and no model behind them. */
+  async function openFiles(files) {
+    address.hold();
+    shell.receive(await bridge.call('open_traces', { data: await Promise.all(files.map(readFile)) }), (reply) => client.replace(() => {
+      const [{ prompt: text, model }] = reply.payloads;
+      asked = null;
+      shell.say(null);
+      shell.showCase(null);
+      prepare({ prompt: text, model, lanes: reply.payloads });
+      shell.shows(text);
+      client.hold({ ...reply, finished: true });
+      viewer.load(reply.payloads, { step: 0 });
+      drawTable(reply.table);
+    }));
+    address.rest();
+  }
+
   function advance(passes, then) {
     if (!client.run || client.run.lanes.every((lane) => lane.finished)) return then?.();
     client.advance(passes, null, then, ({ table: rows }) => drawTable(rows));
@@ -141,7 +159,9 @@ export function mountCompare(root, bridge, config) {
   }, restore);
 
   function restore(place, same) {
-    const link = readLink(takeComparison() ?? jsonFrom(parameter('compare')));
+    const wanted = takeWanted('Compare');
+    if (wanted?.files) return openFiles(wanted.files);
+    const link = readLink(wanted ?? jsonFrom(parameter('compare')));
     const back = () => viewer.setState({ step: link.step, position: link.position, lane: link.lane, ...link.view });
     if (link && same) return back();
     const first = config.gallery.find((item) => config.models.includes(item.model));
@@ -154,7 +174,7 @@ export function mountCompare(root, bridge, config) {
 
   drawSlots();
   address.open();
-  onComparison(() => restore(null, false));
+  onWanted('Compare', () => restore(null, false));
 }
 
 /** What a link asks for, or null if it is none; everything in it is checked again where it is used. */

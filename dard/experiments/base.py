@@ -56,11 +56,13 @@ class Experiment(ABC):
         caption = self.caption.format_map(results.header)
         return [Table.of(points(results, self.beside), self.columns, caption)]
 
-    def summary(self, results: Results) -> Table:
-        """What the decodes behind other numbers were like: how often right, in how many passes."""
+    def summary(self, results: Results) -> list[Table]:
+        """What the decodes behind other numbers were like, where the file tells."""
+        if not all("score" in row for row in results.rows):
+            return []
         told = columns("Variant", "Samples", "Acc. (%)", "95 % interval", *PACE, "Tokens/s")
         caption = "The decodes behind these numbers: {task_title}, {model}."
-        return Table.of(points(results), told, caption.format_map(results.header))
+        return [Table.of(points(results), told, caption.format_map(results.header))]
 
     def figure(self, results: Results) -> Figure:
         """The figure of what is known so far; by default accuracy over passes.

@@ -65,7 +65,6 @@ def peaks(found: list[Point]) -> Table:
         return number(most_tokens(groups[p.variant.decoder], p.beside.accuracy) if p.beside else None)
 
     shown = {
-        "Decoder": lambda p: title_of(p.variant.decoder),
         **columns("Variant", "Acc. (%)", "95 % interval", "Gain (%)", *PACE, "Fewer", "Tokens/s"),
         "AUP": area,
         "Tokens/pass, no worse": most,

@@ -117,9 +117,19 @@ def read_parts(folder: Path, stem: str) -> dict[Path, Results]:
 
 
 def read(path: Path) -> Results:
-    """The header and the rows of one file; what follows the last newline was cut off while it was written."""
+    """The header and the rows of one file."""
     try:
-        header, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        return parse(path.read_text(encoding="utf-8"), path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a results file: {error}") from None
+
+
+def parse(text: str, path: str | Path) -> Results:
+    """The header and the rows of a file's text; what follows the last newline was cut off while it was written."""
+    try:
+        header, *rows = [json.loads(line) for line in text.split("\n")[:-1]]
         if header["format"] != FORMAT:
             raise ValueError(f'it has no "format": "{FORMAT}"')
         for name in IDENTITY:
@@ -127,11 +137,9 @@ def read(path: Path) -> Results:
         results, names = Results(header, rows), {values["name"] for values in header["variants"]}
         places = range(len(results.scope.items))
         own = all(row["variant"] in names and type(row["sample"]) is int and row["sample"] in places for row in rows)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
     except KeyError as error:
         raise InputError(f"{path} is not a results file: it lacks {error}") from None
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} is not a results file: {error}") from None
     if header.get("version") != VERSION:
         raise InputError(f"{path} has version {_short(header.get('version'))[:20]}; this program reads {VERSION}")

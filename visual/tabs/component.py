@@ -13,7 +13,7 @@ import gradio as gr
 
 from dard.state import InputError
 from visual.payload import pack
-from visual.service import UPLOAD_AT_MOST, Studio, decoded, text
+from visual.service import COMPARED_AT_MOST, UPLOAD_AT_MOST, Studio, decoded, text
 
 # What is sent at once, and may be lost: steps are asked for again by their number. Everything else waits for the answer
 # after it, so the last of it comes with the end.
@@ -47,6 +47,12 @@ def build_component(
 
     def open_trace(request: dict[str, Any]) -> dict[str, Any]:
         return studio.open_trace(decoded(request.get("data"), "trace file", UPLOAD_AT_MOST))
+
+    def open_traces(request: dict[str, Any]) -> dict[str, Any]:
+        files = request.get("data")
+        if not isinstance(files, list) or not 1 <= len(files) <= COMPARED_AT_MOST:
+            raise InputError(f"open 1 to {COMPARED_AT_MOST} trace files at once")
+        return studio.open_traces([decoded(each, "trace file", UPLOAD_AT_MOST) for each in files])
 
     def open_image(request: dict[str, Any]) -> dict[str, Any]:
         return studio.open_image(decoded(request.get("data"), "image file", UPLOAD_AT_MOST))
@@ -105,6 +111,7 @@ def build_component(
         studio.knows,
         studio.check,
         open_trace,
+        open_traces,
         open_image,
         export,
         gif,
