@@ -210,8 +210,8 @@ export function mountWatch(root, bridge, config) {
   }
 
   function restore(place, same) {
-    const wanted = takeWanted('Watch');
-    if (wanted) return openWanted(wanted);
+    const other = takeWanted('Watch');
+    if (other) return openWanted(other);
     if (parameter('prompt') !== null) setShort(false);
     const [ran, step, select] = ['ran', 'step', 'select'].map((name) => numberFrom(parameter(name)));
     const view = { ...viewFrom(parameter('view')), ...(step !== null && { step }), ...(select !== null && { position: select }) };
