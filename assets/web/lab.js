@@ -47,10 +47,10 @@ export function mountLab(root, bridge, config) {
   const count = h('span', { class: 'dv-sub', role: 'status' });
   const list = h('ol', { class: 'dx-list' });
   const which = select('Variant', []);
-  const only = select('Which samples', config.only.map((name) => ({ name, title: name })));
+  const only = select('Which are shown', config.only.map((name) => ({ name, title: name })));
   const sort = select('Sort by', config.sorts.map((name) => ({ name, title: SORTS[name] ?? name })));
-  const search = h('input', { class: 'dv-input', type: 'search', placeholder: 'find', maxlength: 100, 'aria-label': 'Find in samples' });
-  const runs = h('section', { class: 'dv-panel dx-runs', 'aria-label': 'Samples', hidden: true },
+  const search = h('input', { class: 'dv-input', type: 'search', placeholder: 'find', maxlength: 100, 'aria-label': 'Find' });
+  const runs = h('section', { class: 'dv-panel dx-runs', 'aria-label': 'Decodes', hidden: true },
     h('div', { class: 'dx-head' }, title, count, h('span', { class: 'dv-grow' }), h('button', { class: 'dv-btn dv-mini', type: 'button', 'aria-label': 'close', onclick: () => closeRuns() }, '×')),
     h('div', { class: 'dx-head dx-filters' }, which, only, sort, search), list);
 
@@ -201,8 +201,8 @@ export function mountLab(root, bridge, config) {
 
   // The decodes behind a point.
 
-  async function openRuns(variant) {
-    if (point !== variant) only.value = runs.hidden ? 'all' : only.value;
+  async function openRuns(variant, shown = runs.hidden ? 'all' : only.value) {
+    only.value = shown;
     point = variant;
     which.value = variant;
     if (await listRuns()) runs.querySelector('button').focus();
@@ -278,9 +278,8 @@ export function mountLab(root, bridge, config) {
     complain(null);
     clear('');
     opened = new Map(chosen.filter(({ name }) => /\.json(\.gz)?$/.test(name)).map((file) => [path(file), file]));
-    only.value = 'wrong';
     hear(reply);
-    openRuns('');
+    openRuns('', 'wrong');
   }
 
   async function download(kind) {

@@ -85,7 +85,7 @@ def test_an_experiment_from_the_form_to_the_run_behind_a_point(server: str, visi
     assert lines[0]["experiment"] == "mixing-ablation" and len(lines) == 11
     rows.last.get_by_role("button").focus()
     page.keyboard.press("Enter")
-    behind = page.get_by_role("region", name="Samples")
+    behind = page.get_by_role("region", name="Decodes")
     expect(behind.locator(".dx-run")).to_have_count(2)
     behind.get_by_role("button", name="Compare sample 0").click()
     expect(page.locator(".dw-table tbody tr:visible")).to_have_count(2)
@@ -101,7 +101,7 @@ def test_a_click_on_the_chart_lists_runs(server: str, visit: Visiting) -> None:
         """(name) => document.querySelector('.dx-chart').emit('plotly_click', { points: [{ customdata: name }] })""",
         name,
     )
-    expect(page.get_by_role("region", name="Samples").locator("h2")).to_have_text(name)
+    expect(page.get_by_role("region", name="Decodes").locator("h2")).to_have_text(name)
 
 
 def test_results_of_an_experiment_are_opened_filtered_and_lead_to_watch(
@@ -109,7 +109,7 @@ def test_results_of_an_experiment_are_opened_filtered_and_lead_to_watch(
 ) -> None:
     page = open_lab(visit, server)
     page.get_by_label("Results files").set_input_files(RECORDED / "mixing-ablation-sudoku-open.jsonl")
-    samples = page.get_by_role("region", name="Samples")
+    samples = page.get_by_role("region", name="Decodes")
     expect(samples.locator("h2")).to_have_text("All samples")
     expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=30_000)
     every = open_folder(RECORDED / "mixing-ablation-sudoku-open.jsonl")
@@ -119,7 +119,7 @@ def test_results_of_an_experiment_are_opened_filtered_and_lead_to_watch(
     samples.get_by_label("Sort by").select_option("revocations")
     expect(samples.locator(".dx-run").first).to_contain_text(f"{wrong[0].revocations} revoked")
     expect(samples.locator(".dx-run b").first).to_have_text("✗")
-    samples.get_by_label("Which samples").select_option("right")
+    samples.get_by_label("Which are shown").select_option("right")
     expect(samples.locator(".dx-run b").first).to_have_text("✓")
     samples.get_by_label("Variant").select_option("DARD w=1")
     expect(samples.locator("h2")).to_have_text("DARD w=1")
@@ -140,7 +140,7 @@ def test_the_decodes_of_an_evaluation_are_its_own_traces(server: str, visit: Vis
         evaluation(tmp_path / "runs" / decoder, decoder)
     page = open_lab(visit, server)
     page.get_by_label("Results folder").set_input_files(tmp_path / "runs")
-    samples = page.get_by_role("region", name="Samples")
+    samples = page.get_by_role("region", name="Decodes")
     expect(samples.locator(".dx-run")).to_have_count(2)
     expect(samples.get_by_role("status")).to_contain_text("6 runs, 2 wrong")
     samples.get_by_role("button", name="Compare sample 7").first.click()
