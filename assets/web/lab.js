@@ -86,7 +86,7 @@ export function mountLab(root, bridge, config) {
       seed.value = numberFrom(parameter('seed'), seed.value);
     }
     address.hold();
-    (same ? Promise.resolve() : choose(true)).then(() => (wanted !== null && lab ? openRuns(wanted) : closeRuns())).then(address.rest);
+    (same ? Promise.resolve() : choose(true)).then(() => (opened ? null : wanted !== null && lab ? openRuns(wanted) : closeRuns())).then(address.rest);
   });
 
   /** Another experiment: its own task, and the recorded results if there are any. */
@@ -100,7 +100,7 @@ export function mountLab(root, bridge, config) {
     clear(config.recorded.includes(stem) ? '' : 'Nothing is recorded for this experiment on this task; run it.');
     if (!config.recorded.includes(stem)) return;
     const reply = await bridge.call('lab_recorded', { stem });
-    if (!running && stem === `${experiment.value}-${task.value}`) hear(reply);
+    if (!running && !opened && stem === `${experiment.value}-${task.value}`) hear(reply);
   }
 
   /** Nothing on screen but a sentence. */
