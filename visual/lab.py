@@ -151,7 +151,7 @@ class Lab:
         """Samples without chart and tables."""
         count = len(self._find(key).samples)
         about = f"{count} samples of an evaluation"
-        parts = {"figure": None, "tables": [], "about": about, "command": None}
+        parts: dict[str, Any] = {"figure": None, "tables": [], "about": about, "command": None}
         return {"kind": "results", "lab": key, "done": count, "total": count, "variants": self._variants(key), **parts}
 
     def _variants(self, key: str) -> list[str]:
