@@ -362,8 +362,8 @@ class Viewer {
     this.root.dataset.side = this.state.side;
     for (const panel of this.panels) {
       panel.box.hidden = panel.constructor.fits?.(this.lane, this) === false || !!(this.short ? !panel.constructor.brief : panel.constructor.onlyBrief);
-      if (!panel.box.hidden) panel.prepare();
     }
+    for (const panel of this.panels) if (!panel.box.hidden) panel.prepare(); // its width is known when the others are there or gone
   }
 
   /** Canvases first: setting a font on one asks for clean styles, and would pay at once for every node changed before. */
