@@ -69,7 +69,7 @@ def test_the_wheel_holds_what_the_page_needs_and_nothing_else(wheel: Path) -> No
     names = set(zipfile.ZipFile(wheel).namelist())
     about = {name for name in names if name.startswith(f"dard_studio-{dard.__version__}.dist-info/")}
     code = {str(path.relative_to(ROOT)) for folder in ("dard", "visual") for path in (ROOT / folder).rglob("*.py")}
-    patterns = ("gallery/*", "learn/*", "model/*", "results/*.jsonl", "web/*")
+    patterns = ("gallery/*", "learn/*", "model/*", "results/*.jsonl", "results/*.figure.json", "results/*.md", "web/*")
     brought = {path for pattern in patterns for path in (ROOT / "assets").glob(pattern)}
     assert names - about == code | {f"dard/{path.relative_to(ROOT)}" for path in brought}
     assert {path.parent.name for path in brought} == {pattern.split("/")[0] for pattern in patterns}

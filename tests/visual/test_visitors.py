@@ -76,7 +76,7 @@ NONSENSE = [
     LOS_DIEGO, "[MASK]", "../../etc/passwd", [], {}, [[]] * 50, {"__class__": 1}, {"tau_c": "x"}, {"gen_length": 10**9},
     [{"decoder": "dard", "settings": {}}] * 4, [{"step": 0, "position": 4, "token": "a"}],
 ]  # fmt: skip
-ENDPOINTS = {"decode": 4, "compare": 4, "step": 5, "explain": 6, "health": 0}  # how many values they take
+ENDPOINTS = {"causes": 7, "decode": 4, "compare": 4, "step": 5, "explain": 6, "health": 0}  # how many values they take
 FIELDS = (
     "run", "branch", "step", "steps", "position", "token", "state", "since", "prompt", "model", "decoder", "settings",
     "edits", "lanes", "image", "kind", "name", "frames", "data", "lab", "variant", "stem", "experiment", "task",
