@@ -8,16 +8,25 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import dard
 from dard.decoders import DECODERS
 
 ALL_DECODERS = ("dard", "wino", "saber", "standard", "threshold", "entropy_bound", "dapd", "remix", "edit")
 LOGITS_ALONE = tuple(name for name in ALL_DECODERS if not DECODERS[name].needs)
+
+Answer = TypeVar("Answer")
+
+
+def aside(call: Callable[..., Answer], *arguments: Any) -> Answer:
+    """A call in a thread of its own: where a browser test ran before, this one has an event loop that never ends."""
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(call, *arguments).result()
 
 
 def body_of(trace: dard.Trace) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 import dard
 from dard.models.scripted import LOS_DIEGO
-from tests.helpers import started
+from tests.helpers import aside, started
 from visual import space
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -119,7 +119,7 @@ def test_an_assistant_asks_why_a_token_was_revoked() -> None:
             return tools, told.content[0].text, bad.content[0].text  # type: ignore[union-attr]
 
     with started([sys.executable, "app.py", "--mcp"], ROOT) as url:
-        tools, told, bad = asyncio.run(conversation(url))
+        tools, told, bad = aside(asyncio.run, conversation(url))
     assert {"decode", "compare", "step", "explain", "health"} <= tools
     assert "'Diego' was revoked" in told and "Los Angeles" in told
     assert "tau_c" in bad

@@ -15,6 +15,7 @@ from torch import Tensor
 
 import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
+from tests.helpers import aside
 from visual.page import build_page, launch_options
 from visual.service import Studio
 from visual.visitors import Report, Visitor, Wish, soak
@@ -52,7 +53,7 @@ def visiting(server: str, deed: Callable[[Visitor], Awaitable[None]]) -> None:
             config = (await client.get("/config")).json()
             await deed(Visitor(client, config, Report(), random.Random(0)))
 
-    asyncio.run(visit())
+    aside(asyncio.run, visit())
 
 
 def test_a_closed_tab_frees_its_place(studio: Studio, server: str) -> None:
@@ -133,7 +134,7 @@ async def steps(visitor: Visitor) -> None:
 
 
 def test_a_short_soak_ends_with_nothing_wrong_lost_or_stuck() -> None:
-    report = soak(4, 20)
+    report = aside(soak, 4, 20)
     assert (report.wrong, report.lost, report.stuck) == ([], [], [])
     assert report.decodes >= 20 and len(report.waits) > 10 and report.processor > 0
     with pytest.raises(dard.InputError, match="--visitors = 0"):
