@@ -264,18 +264,13 @@ def bench_command(args: argparse.Namespace) -> None:
 
 
 def view_command(args: argparse.Namespace) -> None:
-    """Write the page that replays the traces, and open it. All files are read before anything is written."""
-    import tempfile
-    import webbrowser
-
-    from visual.export import open_html, replay_html
-
-    for name, value in (("--out", args.out), ("--page", args.page)):
-        if value is not None and not value.endswith(".html"):
-            raise InputError(f"{name} {value!r} is not allowed; the name of a page ends in .html")
+    """Show the traces of files, all of which are read before anything is written; or write the page that opens any."""
+    check_page(args)
     if (args.page is None) != bool(args.files) or (args.page and args.out):
         raise InputError("view takes trace files, or --page FILE.html alone for a page that opens any trace")
     if args.page:
+        from visual.export import open_html
+
         write_page(Path(args.page), open_html())
         return
     stems = [Path(file).name.split(".")[0] for file in args.files]
@@ -284,10 +279,28 @@ def view_command(args: argparse.Namespace) -> None:
     for name, file in zip(names, args.files, strict=True):
         rows = load_traces(file, args)
         traces |= {name if len(rows) == 1 else f"{name}, row {row}": trace for row, trace in enumerate(rows)}
+    show_page(traces, args)
+
+
+def show_page(traces: dict[str, Trace], args: argparse.Namespace) -> None:
+    """Write the page that replays the traces, and open it."""
+    import tempfile
+    import webbrowser
+
+    from visual.export import replay_html
+
+    check_page(args)
     page = replay_html(traces if len(traces) > 1 else next(iter(traces.values())))
     path = write_page(Path(args.out or Path(tempfile.mkdtemp(prefix="dard-")) / "replay.html"), page)
     if not args.no_open and not webbrowser.open(path.as_uri()):
         print("dard: no browser was found; open that file in one", file=sys.stderr)
+
+
+def check_page(args: argparse.Namespace) -> None:
+    for name in ("out", "page"):
+        value = getattr(args, name, None)
+        if value is not None and not value.endswith(".html"):
+            raise InputError(f"--{name} {value!r} is not allowed; the name of a page ends in .html")
 
 
 def write_page(path: Path, page: str) -> Path:
@@ -298,6 +311,45 @@ def write_page(path: Path, page: str) -> Path:
         raise InputError(f"the page cannot be written: {error}") from None
     print(path.resolve())
     return path.resolve()
+
+
+def failures_command(args: argparse.Namespace) -> None:
+    """The samples of a run as a table, or the decodes of some of them in the browser."""
+    from dard.samples import choose, open_folder
+    from dard.terminal import show_samples
+
+    found = open_folder(args.folder)
+    if args.open:
+        return show_page(decodes_of(found, args), args)
+    chosen = choose(found, args.only, args.sort, args.variant, args.text)
+    if args.json:
+        sys.stdout.write("".join(json.dumps(sample.as_dict(), ensure_ascii=False) + "\n" for sample in chosen))
+    else:
+        show_samples(plain_console(), found, chosen[: args.most], len(chosen))
+
+
+def decodes_of(found: Sequence[Any], args: argparse.Namespace) -> dict[str, Trace]:
+    """The traces of samples by their numbers: from their files, or decoded again by the model of their run."""
+    from dard.samples import trace_file
+    from dard.session import Session
+
+    traces: dict[str, Trace] = {}
+    models: dict[str, Any] = {}
+    for number in args.open:
+        if not 0 <= number < len(found):
+            raise InputError(f"--open {number} is not allowed; the samples are numbered from 0 to {len(found) - 1}")
+        sample = found[number]
+        if (file := trace_file(sample)) is not None:
+            trace = Trace.load(file)
+        elif sample.prompt is None:
+            raise InputError(f"--open {number}: there is no decode of it ({sample.ended_by})")
+        else:
+            name = args.model or sample.model
+            if name not in models:
+                models[name] = open_model(argparse.Namespace(**{**vars(args), "model": name}))
+            trace = Session(models[name], sample.prompt, sample.decoder, **sample.settings).run()
+        traces[f"{number}: {sample.variant}"] = trace
+    return traces
 
 
 def load_traces(file: str, args: argparse.Namespace) -> list[Trace]:
@@ -369,6 +421,20 @@ def add_experiment(parser: argparse.ArgumentParser) -> None:
     add_experiment_arguments(parser, add_model, lambda args: open_model(args), progress_bar)
 
 
+def add_lm_eval(parser: argparse.ArgumentParser) -> None:
+    from dard.extras import need
+
+    def hand_over(args: argparse.Namespace) -> None:
+        need("lm-eval", "lm-eval", "lm_eval")
+        from dard.harness.lm import run
+
+        run(args.arguments)
+
+    parser.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="as lm-eval takes them")
+    parser.prefix_chars = "\0"  # they are all its own, --help included
+    parser.set_defaults(func=hand_over)
+
+
 def add_evaluate(parser: argparse.ArgumentParser) -> None:
     from dard.training.cli import add_evaluate_arguments
 
@@ -399,9 +465,31 @@ def add_view(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--row", type=int, metavar="N", help="of a batch only this row, counted from 0")
     parser.add_argument("--page", metavar="FILE.html", help="write a page that opens any trace, without a server")
+    add_page(parser)
+    parser.set_defaults(func=view_command)
+
+
+def add_page(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", metavar="FILE.html", help="keep the page in this file, in place of a temporary one")
     parser.add_argument("--no-open", action="store_true", help="only write the page and print where it is")
-    parser.set_defaults(func=view_command)
+
+
+def add_failures(parser: argparse.ArgumentParser) -> None:
+    from dard.samples import ONLY, SORTS
+
+    parser.add_argument("folder", metavar="FOLDER", help="results of an experiment or of lm-eval, or a folder of them")
+    parser.add_argument("--only", choices=ONLY, default="wrong", help="which samples are listed (default wrong)")
+    parser.add_argument("--sort", choices=SORTS, default="number", help="what comes first (default: as in the file)")
+    parser.add_argument("--variant", default="", metavar="NAME", help="only those of this variant")
+    parser.add_argument("--text", default="", help="only those with this in the prompt, the answer or the ending")
+    parser.add_argument("--most", type=int, default=40, metavar="N", help="how many lines (default 40)")
+    parser.add_argument("--json", action="store_true", help="print all of them as JSON lines and nothing else")
+    parser.add_argument(
+        "--open", type=int, nargs="+", metavar="N", help="open the decodes of these numbers, up to four side by side"
+    )
+    add_page(parser)
+    add_model(parser)
+    parser.set_defaults(func=failures_command, model=None)
 
 
 COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
@@ -410,9 +498,11 @@ COMMANDS: dict[str, tuple[str, Callable[[argparse.ArgumentParser], None]]] = {
     "models": ("the models known by name", add_models),
     "bench": ("what a step costs, as ratios measured in one run", add_bench),
     "experiment": ("a table or figure of the paper, on any model; --list names them", add_experiment),
+    "lm-eval": ("lm-evaluation-harness with a decoder of ours; every decode is kept", add_lm_eval),
     "evaluate": ("accuracy per task at several numbers of steps", add_evaluate),
     "train": ("train the embedded model and write its folder", add_train),
     "app": ("start the page", add_app),
+    "failures": ("the wrong answers of an experiment or of lm-eval, and the decode behind each", add_failures),
     "view": ("open trace files in the browser, without a model", add_view),
 }
 

@@ -46,6 +46,7 @@ class NumberTokenizer:
     """Stands in for a tokenizer: the benchmark's prompts are ids already."""
 
     unk_token_id = None
+    all_special_ids: tuple[int, ...] = ()
 
     def decode(self, ids: list[int], **_: Any) -> str:
         return " ".join(map(str, ids))

@@ -51,6 +51,17 @@ def files_in(arguments: Sequence[str]) -> list[str]:
     ]
 
 
+def without_files(arguments: Sequence[str]) -> list[str]:
+    """Arguments for another program: those that name files for us left out.
+
+    >>> without_files(["--load", "a.py", "x", "--load=b.py"])
+    ['x']
+    """
+    before = ["", *arguments[:-1]]
+    pairs = zip(before, arguments, strict=False)
+    return [word for last, word in pairs if last != "--load" and word != "--load" and not word.startswith("--load=")]
+
+
 def load_packages(group: str, register: Callable[[EntryPoint], object]) -> None:
     """Register what installed packages bring."""
     for entry in entry_points(group=group):

@@ -54,7 +54,26 @@ def model_row(name: str, card: Card) -> list[str]:
     return [f"`{name}`" if card.hub or card.folder else name, *card.words().values(), origin]
 
 
-TABLES = {"settings": settings_table, "models": models_table}
+def results_table() -> str:
+    """Every decoder at its most accurate setting in every small world, as recorded: accuracy, interval, passes."""
+    from dard.experiments import load
+    from dard.experiments.pareto import by_decoder
+    from dard.experiments.points import frontier, points
+    from dard.experiments.variants import title_of
+    from dard.folders import assets
+    from dard.tasks import TASKS
+
+    lines: dict[str, list[str]] = {}
+    for world in TASKS:
+        for decoder, group in by_decoder(points(load(assets("results"), f"pareto-{world}"))).items():
+            best = frontier(group)[-1]
+            low, high = (f"{100 * bound:.0f}" for bound in best.interval)
+            cell = f"{100 * best.accuracy:.0f} ({low}–{high}) in {best.passes:.1f}"
+            lines.setdefault(title_of(decoder), []).append(cell)
+    return table(["decoder", *TASKS], [[name, *cells] for name, cells in lines.items()])
+
+
+TABLES = {"settings": settings_table, "models": models_table, "results": results_table}
 
 
 def with_tables(text: str) -> str:

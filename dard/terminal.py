@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -11,20 +14,24 @@ from dard.state import CANDIDATE, MASKED, UNMASKED
 from dard.trace import Start, Step, Trace
 from dard.words import Words, causes_note, summary
 
+if TYPE_CHECKING:
+    from dard.samples import Sample
+
 # Okabe–Ito, as the page uses it; the letter keeps the states apart without colour.
 STYLES = {MASKED: "dim", CANDIDATE: "black on #E69F00", UNMASKED: "white on #0072B2"}
 FIXED_STYLE = "italic"
 WORD_AT_MOST = 24
+LINE_AT_MOST = 160
 
 
-def printable(text: str) -> str:
+def printable(text: str, at_most: int = WORD_AT_MOST) -> str:
     """Token text that cannot move the cursor or break the line.
 
     >>> printable("a\\n\\x1b[31m")
     'a\\\\n\\\\x1b[31m'
     """
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-    return safe if len(safe) <= WORD_AT_MOST else safe[: WORD_AT_MOST - 1] + "…"
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[: at_most + 1])
+    return safe if len(safe) <= at_most else safe[: at_most - 1] + "…"
 
 
 def token_line(trace: Trace, moment: Start | Step) -> Text:
@@ -95,3 +102,32 @@ def show_comparison(console: Console, traces: dict[str, Trace]) -> None:
             Text(printable_prompt(trace.text)),
         )
     console.print(table)
+
+
+def show_samples(console: Console, every: Sequence[Sample], shown: Sequence[Sample], chosen: int) -> None:
+    """A line for each of the samples shown; then how many there are, and how to open one."""
+    columns = {
+        "": lambda s: str(s.number),
+        "task": lambda s: s.task,
+        "variant": lambda s: s.variant,
+        "right": lambda s: {True: "✓", False: "✗", None: "?"}[s.right],
+        "passes": lambda s: "" if s.passes is None else str(s.passes),
+        "revoked": lambda s: "" if s.revocations is None else str(s.revocations),
+        "ended by": lambda s: s.ended_by or "",
+        "answer": lambda s: s.text,
+        "target": lambda s: s.target or "",
+    }
+    if len({s.task for s in every}) < 2:
+        del columns["task"]
+    if not any(s.target for s in shown):
+        del columns["target"]
+    table = Table(*columns)
+    for s in shown:
+        table.add_row(*(Text(printable(cell(s), LINE_AT_MOST)) for cell in columns.values()))
+    console.print(table)
+    wrong, right = (sum(s.right is value for s in every) for value in (False, True))
+    more = f" ({chosen - len(shown)} more with --most)" if chosen > len(shown) else ""
+    console.print(
+        f"{len(every)} samples: {wrong} wrong, {right} right, {len(every) - wrong - right} not judged. "
+        f"{chosen} match{more}. --open N shows the decode of number N in the browser."
+    )

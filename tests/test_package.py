@@ -91,8 +91,9 @@ def test_the_same_versions_are_pinned_everywhere() -> None:
     wanted = lines("requirements-dev.txt")
     assert "-r requirements.txt" in wanted
     assert set(PROJECT["build-system"]["requires"]) <= set(wanted)
-    assert set(PROJECT["project"]["optional-dependencies"]["benchmarks"]) <= set(wanted)
-    assert all("==" in line for extra in PROJECT["project"]["optional-dependencies"].values() for line in extra)
+    extras = PROJECT["project"]["optional-dependencies"]
+    assert {*extras["benchmarks"], *extras["lm-eval"]} <= set(wanted)
+    assert all("==" in line for extra in extras.values() for line in extra)
 
 
 def test_the_python_versions_are_the_same_everywhere() -> None:

@@ -1,8 +1,9 @@
 """The Lab: experiments of `dard.experiments`, small, for a page. No Gradio in here.
 
 Promises: what arrives is checked; an experiment tells how far it is, with its chart and tables, as it goes, yields the
-model to visitors, and stops when it is told to; the results of the last few runs and the recorded ones are kept, to
-ask for the decodes behind a point or for a file.
+model to visitors, and stops when it is told to; the results of the last few runs, the recorded ones and those a visitor
+opened are kept, to ask for the decodes behind them or for a file. An opened file is hostile: it is refused with a
+sentence, or shown in bounds.
 Does not know: the browser, or how a decode is shown.
 """
 
@@ -14,21 +15,23 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
-from dard.experiments.results import Run
 from dard.experiments.variants import ONE_BY_ONE
 from dard.folders import assets
+from dard.samples import ONLY, SORTS, Sample, beside, choose, joined, of_results, read
 from dard.session import Session
 from dard.state import InputError
 from dard.tasks import TASKS
+from visual.images import UPLOAD_AT_MOST
 from visual.passes import passes
 from visual.payload import sentence, shown
+from visual.service import decoded
 
 if TYPE_CHECKING:
     from dard.models import Model
@@ -37,8 +40,12 @@ RESULTS = assets("results")
 SAMPLES_AT_MOST = 100
 RESULTS_KEPT = 20
 RUNS_SHOWN = 100
+FILES_AT_MOST = 20  # opened together
 NO_ROWS = "the decodes behind these recorded results did not come with this page; run the experiment to see some"
 NEWS_EVERY = 0.4  # seconds between two charts
+# What a figure would take for markup, in a file of unknown origin.
+MARKUP = frozenset("<>&{}%")
+UNDRAWABLE = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, RecursionError)
 
 
 class Stopped(Exception):
@@ -78,12 +85,52 @@ class Printed:
         }
 
 
+@dataclass(frozen=True)
+class Kept:
+    """What someone looks at: an experiment's results, what was printed of some, or only samples."""
+
+    results: Results | None = None
+    printed: Printed | None = None
+    opened: list[Sample] = field(default_factory=list)
+
+    @property
+    def samples(self) -> list[Sample]:
+        if self.printed:
+            raise InputError(NO_ROWS)
+        return of_results(self.results) if self.results else self.opened
+
+    @property
+    def variants(self) -> list[str]:
+        names = [v.name for v in self.results.variants] if self.results else [s.variant for s in self.opened]
+        return list(dict.fromkeys(names))
+
+    def view(self) -> dict[str, Any]:
+        """Chart and tables of what is known so far."""
+        if self.printed:
+            return self.printed.view()
+        results, count = self.results, len(self.opened)
+        if results is None:
+            told = {"about": f"{count} samples of an evaluation", "command": None}
+            return {"done": count, "total": count, "figure": None, "tables": [], "files": [], **told}
+        experiment = get_experiment(results.header["experiment"])
+        tables = experiment.tables(results) if results.rows else []
+        return {
+            "done": len(results.rows),
+            "total": results.total,
+            "figure": experiment.figure(results) if results.rows else None,
+            "tables": [asdict(table) | {"caption": sentence(table.caption)} for table in tables],
+            "files": ["rows", "tables"] if results.rows else [],
+            "about": sentence(about(results)),
+            "command": results.header["command"] and sentence(str(results.header["command"])),
+        }
+
+
 class Lab:
     """The experiments of all visitors."""
 
     def __init__(self, model: Callable[[str], Model]) -> None:
         self._model = model
-        self._kept: OrderedDict[str, Results | Printed] = OrderedDict()
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
         self._stops: dict[str, threading.Event] = {}
         self._lock = threading.Lock()
 
@@ -97,6 +144,10 @@ class Lab:
             "tasks": [{"name": name, "title": task.title} for name, task in TASKS.items()],
             "recorded": sorted(path.name.removesuffix(".figure.json") for path in RESULTS.glob("*.figure.json")),
             "samples": SAMPLES_AT_MOST,
+            "only": list(ONLY),
+            "sorts": list(SORTS),
+            "files": FILES_AT_MOST,
+            "upload": UPLOAD_AT_MOST,
         }
 
     def experiment(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -109,7 +160,7 @@ class Lab:
             raise InputError(f"unknown task {shown(task)!r}; this page has {', '.join(TASKS)}")
         name = word(data, "model")
         plan = make_plan(word(data, "experiment"), self._model(name), task, samples, seed)
-        key, stop = self._keep(plan.results), threading.Event()
+        key, stop = self._keep(Kept(plan.results)), threading.Event()
         self._stops[key] = stop
 
         def finish(sessions: Sequence[Session]) -> None:
@@ -145,80 +196,104 @@ class Lab:
         if stem not in self.offer()["recorded"]:
             raise InputError(f"there are no recorded results named {shown(stem)!r}")
         whole = (RESULTS / f"{stem}.jsonl").is_file()
-        return self.view(self._keep(load(RESULTS, stem) if whole else Printed.read(stem)))
+        return self.view(self._keep(Kept(load(RESULTS, stem)) if whole else Kept(printed=Printed.read(stem))))
+
+    def open(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Results that a visitor brought: of one experiment with its chart and tables, of others their samples."""
+        files = data.get("files")
+        if not isinstance(files, list) or not 1 <= len(files) <= FILES_AT_MOST:
+            raise InputError(f"open 1 to {FILES_AT_MOST} results files at once")
+        found: dict[str, tuple[list[Sample], Results | None]] = {}
+        for file in files:
+            if not isinstance(file, dict):
+                raise InputError("a results file must be an object of name, rows and run")
+            name = shown(word(file, "name"), 100)
+            rows = decoded(file.get("rows"), name, UPLOAD_AT_MOST)
+            run = decoded(file["run"], f"the run.json of {name}", UPLOAD_AT_MOST) if file.get("run") else b""
+            found[word(file, "folder")] = read(rows, run, name)
+        results = next(iter(found.values()))[1] if len(found) == 1 else None
+        if results is None:
+            samples = joined({folder: samples for folder, (samples, _) in found.items()})
+            return self.view(self._keep(Kept(opened=samples)))
+        header = results.header
+        names = [header[name] for name in ("experiment", "model", "task", "task_title", "title")]
+        for text in [*names, *(variant.name for variant in results.variants)]:
+            if not isinstance(text, str) or len(text) > 200 or MARKUP & set(text):
+                raise InputError(f"{name} is not shown: it has the name {shown(str(text))!r}")
+        try:
+            json.dumps(Kept(results).view(), allow_nan=False)  # a browser reads no infinity
+        except UNDRAWABLE as error:
+            raise InputError(f"{name} cannot be shown: {type(error).__name__} in its rows") from None
+        return self.view(self._keep(Kept(results)))
 
     def view(self, key: str) -> dict[str, Any]:
-        """Chart and tables of what is known so far."""
-        results = self._find(key)
-        if isinstance(results, Printed):
-            return {"kind": "results", "lab": key, **results.view()}
-        experiment = get_experiment(results.header["experiment"])
-        tables = experiment.tables(results) if results.rows else []
-        return {
-            "kind": "results",
-            "lab": key,
-            "done": len(results.rows),
-            "total": results.total,
-            "figure": experiment.figure(results) if results.rows else None,
-            "tables": [asdict(table) | {"caption": sentence(table.caption)} for table in tables],
-            "files": ["rows", "tables"] if results.rows else [],
-            "about": about(results),
-            "command": results.header["command"],
-        }
+        """What is on screen of some results, and the variants whose decodes can be asked for."""
+        kept = self._find(key)
+        return {"kind": "results", "lab": key, "variants": kept.variants, **kept.view()}
 
     def runs(self, data: dict[str, Any]) -> dict[str, Any]:
-        """The decodes behind a point, those with a wrong answer first."""
-        results = self._find(word(data, "lab"))
-        if isinstance(results, Printed):
-            raise InputError(NO_ROWS)
-        found = results.runs(word(data, "variant"))
-        found.sort(key=lambda run: (run.row.get("right", True) is not False, run.sample))
+        """The decodes behind a variant, or behind all of them: which ones, and in which order, is asked for."""
+        kept, variant = self._find(word(data, "lab")), word(data, "variant")
+        every = kept.samples
+        if variant and variant not in kept.variants:
+            raise InputError(f"these results have no variant {shown(variant)!r}")
+        asked = {name: word(data, name) for name in ("only", "sort", "text") if name in data}
+        found = choose(every, variant=variant, **asked)
+        of_variant = [sample for sample in every if variant in ("", sample.variant)]
+        few = found[:RUNS_SHOWN]
         return {
             "kind": "runs",
-            "model": results.header["model"],
-            "runs": [
-                {
-                    "sample": run.sample,
-                    "prompt": run.prompt,
-                    "lanes": [{"decoder": run.decoder, "settings": dict(run.settings)}, one_by_one(run)],
-                    "right": run.row.get("right"),
-                    "passes": run.row.get("passes"),
-                    "text": sentence(str(run.row.get("text", ""))),
-                }
-                for run in found[:RUNS_SHOWN]
-            ],
+            "count": len(found),
+            "all": len(of_variant),
+            "wrong": sum(sample.right is False for sample in of_variant),
+            "runs": [told(sample, others) for sample, others in zip(few, beside(every, few), strict=True)],
         }
 
     def file(self, data: dict[str, Any]) -> tuple[str, str, bytes]:
         """Name, media type and content of what there is to download: the rows, or the tables."""
-        results = self._find(word(data, "lab"))
-        if isinstance(results, Printed):
-            return f"{results.stem}.md", "text/markdown", results.markdown.encode()
+        kept = self._find(word(data, "lab"))
+        if kept.printed:
+            return f"{kept.printed.stem}.md", "text/markdown", kept.printed.markdown.encode()
+        if (results := kept.results) is None:
+            raise InputError("these samples are of an evaluation and have no table")
         stem = results.stem
         if word(data, "kind") == "tables":
             return f"{stem}.md", "text/markdown", markdown(results).encode()
         return f"{stem}.jsonl", "application/jsonl", results.jsonl().encode()
 
-    def _keep(self, results: Results | Printed) -> str:
+    def _keep(self, kept: Kept) -> str:
         key = secrets.token_urlsafe(18)
         with self._lock:
-            self._kept[key] = results
+            self._kept[key] = kept
             while len(self._kept) > RESULTS_KEPT:
                 self._kept.popitem(last=False)
         return key
 
-    def _find(self, key: str) -> Results | Printed:
+    def _find(self, key: str) -> Kept:
         with self._lock:
-            results = self._kept.get(key)
-        if results is None:
-            raise InputError("the server has forgotten these results; run the experiment again")
-        return results
+            kept = self._kept.get(key)
+        if kept is None:
+            raise InputError("the server has forgotten these results; run the experiment again, or open them again")
+        return kept
 
 
-def one_by_one(run: Run) -> dict[str, Any]:
-    """What a run is shown beside: its prompt, one token per pass."""
-    region = {name: value for name, value in run.settings.items() if name in ("gen_length", "block_length")}
-    return {"decoder": ONE_BY_ONE.decoder, "settings": region}
+def told(sample: Sample, others: list[Sample]) -> dict[str, Any]:
+    """A sample for the list: what opens it, alone and beside other decoders' answers to the same question."""
+    row = {name: getattr(sample, name) for name in ("number", "right", "passes", "revocations", "folder", "trace")}
+    words = {name: sentence(getattr(sample, name) or "") for name in ("variant", "item", "prompt", "text", "target")}
+    lanes = [{"decoder": s.decoder, "settings": dict(s.settings)} for s in (sample, *others)]
+    region = {name: value for name, value in sample.settings.items() if name in ("gen_length", "block_length")}
+    alone = [] if others else [{"decoder": ONE_BY_ONE.decoder, "settings": region}]
+    return {
+        **row,
+        **words,
+        "ended_by": sentence(sample.ended_by or ""),
+        "model": sample.model,
+        "asked": sample.prompt,
+        "lanes": [*lanes, *alone],
+        "traces": [[s.folder, s.trace] for s in (sample, *others) if s.trace],
+        "names": [sentence(s.variant) for s in (sample, *others) if s.trace],
+    }
 
 
 def about(results: Results) -> str:

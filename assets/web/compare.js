@@ -3,7 +3,7 @@
 // `mountCompare(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/service.py's page_config().
 
 import { h, put } from './dom.js';
-import { createAddress, jsonFrom, onComparison, parameter, takeComparison, viewFrom, viewTo } from './links.js';
+import { createAddress, jsonFrom, onWanted, parameter, takeWanted, viewFrom, viewTo } from './links.js';
 import { createPopover } from './popover.js';
 import { createSettings } from './settings.js';
 import { createShell } from './shell.js';
@@ -163,7 +163,12 @@ export function mountCompare(root, bridge, config) {
   }, restore);
 
   function restore(place, same) {
-    const link = readLink(takeComparison() ?? jsonFrom(parameter('compare')));
+    const wanted = takeWanted('Compare');
+    if (wanted?.files) {
+      slots.length = 0;
+      return shell.openFiles(wanted.files, wanted.names);
+    }
+    const link = readLink(wanted ?? jsonFrom(parameter('compare')));
     const back = () => viewer.setState({ step: link.step, position: link.position, lane: link.lane, ...link.view });
     if (link && same) return back();
     const first = config.gallery.find((item) => config.models.includes(item.model));
@@ -176,7 +181,7 @@ export function mountCompare(root, bridge, config) {
 
   drawSlots();
   address.open();
-  onComparison(() => restore(null, false));
+  onWanted('Compare', () => restore(null, false));
 }
 
 /** What a link asks for, or null if it is none; everything in it is checked again where it is used. */

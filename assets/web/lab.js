@@ -1,21 +1,24 @@
-// The Lab tab: the paper's experiments, small. A chart that grows while it runs; a click on a point lists the decodes
-// behind it, and each of them opens in Compare.
+// The Lab tab: the paper's experiments, small, and results from files. A chart that grows while it runs; a click on a point
+// lists the decodes behind it, and each of them opens in Watch, or in Compare beside other decoders'.
 //
 // `mountLab(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/lab.py's offer().
 
 import { h, put, setText } from './dom.js';
-import { save } from './files.js';
-import { createAddress, numberFrom, openComparison, parameter } from './links.js';
+import { readFile, save } from './files.js';
+import { createAddress, numberFrom, openComparison, openIn, parameter } from './links.js';
 import { createProjectorButton } from './projector.js';
 import { rich } from './symbols.js';
 import { createThemeButton } from './theme.js';
+
+const SORTS = { number: 'in order', revocations: 'most revocations', passes: 'most passes', ended: 'how it ended' };
 
 export function mountLab(root, bridge, config) {
   let lab = null; // the results on screen, as the server knows them
   let running = false;
   let stopping = false; // Stop was pressed, perhaps before the server has said how the run is called
   let drawn = null; // the figure on screen
-  let point = null; // the variant whose runs are listed
+  let point = null; // the variant whose runs are listed; '' for all
+  let opened = null; // the traces that came with opened results, by folder and name; null for an experiment of this page
 
   const select = (label, entries) => h('select', { class: 'dv-select', 'aria-label': label }, entries.map(({ name, title }) => h('option', { value: name }, title)));
   const experiment = select('Experiment', config.experiments);
@@ -25,8 +28,13 @@ export function mountLab(root, bridge, config) {
   const seed = h('input', { class: 'dv-input dx-number', type: 'number', min: 0, value: 0, 'aria-label': 'Seed' });
   const start = h('button', { class: 'dv-btn dv-primary', type: 'submit' }, 'Run experiment');
   const stop = h('button', { class: 'dv-btn', type: 'button', hidden: true, onclick: () => { stopping = true; halt(); } }, 'Stop');
+  const every = h('button', { class: 'dv-btn dv-mini', type: 'button', hidden: true, onclick: () => openRuns('') }, 'All samples');
   const rows = h('button', { class: 'dv-btn dv-mini', type: 'button', onclick: () => download('rows') }, 'Download rows (.jsonl)');
   const tablesFile = h('button', { class: 'dv-btn dv-mini', type: 'button', onclick: () => download('tables') }, 'Download tables (.md)');
+  const picker = (label, more) => h('input', { type: 'file', multiple: true, hidden: true, 'aria-label': label, onchange: ({ target }) => { openFiles([...target.files]); target.value = ''; }, ...more });
+  const files = picker('Results files', { accept: '.jsonl,.json,.gz' });
+  const folder = picker('Results folder', { webkitdirectory: true });
+  const openers = [[files, 'Open results'], [folder, 'Open folder']].map(([input, label]) => [h('button', { class: 'dv-btn', type: 'button', onclick: () => input.click() }, label), input]);
   const bar = h('progress', { class: 'dx-bar', max: 1, value: 0, hidden: true, 'aria-label': 'Progress' });
   const status = h('span', { class: 'dx-status', role: 'status' });
   const shows = h('p', { class: 'dx-shows' });
@@ -35,18 +43,27 @@ export function mountLab(root, bridge, config) {
   const command = h('code', { class: 'dx-command', hidden: true });
   const chart = h('div', { class: 'dx-chart', role: 'img', 'aria-label': 'Chart' });
   const tables = h('div', { class: 'dx-tables' });
-  const runs = h('section', { class: 'dv-panel dx-runs', 'aria-label': 'Runs behind a point', hidden: true });
+  const title = h('h2', {});
+  const count = h('span', { class: 'dv-sub', role: 'status' });
+  const list = h('ol', { class: 'dx-list' });
+  const which = select('Variant', []);
+  const only = select('Which are shown', config.only.map((name) => ({ name, title: name })));
+  const sort = select('Sort by', config.sorts.map((name) => ({ name, title: SORTS[name] ?? name })));
+  const search = h('input', { class: 'dv-input', type: 'search', placeholder: 'find', maxlength: 100, 'aria-label': 'Find' });
+  const runs = h('section', { class: 'dv-panel dx-runs', 'aria-label': 'Decodes', hidden: true },
+    h('div', { class: 'dx-head' }, title, count, h('span', { class: 'dv-grow' }), h('button', { class: 'dv-btn dv-mini', type: 'button', 'aria-label': 'close', onclick: () => closeRuns() }, '×')),
+    !bridge.recorded && h('div', { class: 'dx-head dx-filters' }, which, only, sort, search), list);
 
   root.classList.add('dv', 'dw', 'dx');
   put(root,
-    h('div', { class: 'dw-tools' }, createProjectorButton(), createThemeButton(() => drawn && drawChart(drawn))),
+    h('div', { class: 'dw-tools' }, !bridge.recorded && openers, createProjectorButton(), createThemeButton(() => drawn && drawChart(drawn))),
     h('form', { class: 'dw-row dx-form', novalidate: true, onsubmit: (event) => { event.preventDefault(); run(); } },
       h('label', {}, 'Experiment ', experiment), h('label', {}, 'Task ', task), config.models.length > 1 && h('label', {}, 'Model ', model),
       !bridge.recorded && [h('label', {}, 'Samples ', samples), h('label', {}, 'Seed ', seed), start], stop, bar, status),
     shows, message,
     h('div', { class: 'dx-frame' },
       h('section', { class: 'dv-panel dx-results', 'aria-label': 'Results' },
-        h('div', { class: 'dx-head' }, about, h('span', { class: 'dv-grow' }), rows, tablesFile), command, chart, tables),
+        h('div', { class: 'dx-head' }, about, h('span', { class: 'dv-grow' }), every, rows, tablesFile), command, chart, tables),
       runs));
 
   function chosen() {
@@ -56,7 +73,7 @@ export function mountLab(root, bridge, config) {
   // The address holds the experiment, its task, how much of it is run, and the point whose runs are listed.
   const address = createAddress(root, 'Lab', () => ({
     place: [experiment.value, task.value],
-    values: { lab: experiment.value, task: task.value, samples: samples.value, seed: seed.value, point: point ?? undefined },
+    values: { lab: experiment.value, task: task.value, samples: samples.value, seed: seed.value, point: opened ? undefined : point ?? undefined },
   }), (_, same) => {
     const names = (entries) => entries.map(({ name }) => name);
     const pick = (box, name, known) => { if (known.includes(parameter(name))) box.value = parameter(name); };
@@ -69,7 +86,7 @@ export function mountLab(root, bridge, config) {
       seed.value = numberFrom(parameter('seed'), seed.value);
     }
     address.hold();
-    (same ? Promise.resolve() : choose(true)).then(() => (wanted && lab ? openRuns(wanted) : closeRuns())).then(address.rest);
+    (same ? Promise.resolve() : choose(true)).then(() => (opened ? null : wanted !== null && lab ? openRuns(wanted) : closeRuns())).then(address.rest);
   });
 
   /** Another experiment: its own task, and the recorded results if there are any. */
@@ -83,14 +100,14 @@ export function mountLab(root, bridge, config) {
     clear(config.recorded.includes(stem) ? '' : `Nothing is recorded for this experiment on this task${bridge.recorded ? '' : '; run it'}.`);
     if (!config.recorded.includes(stem)) return;
     const reply = await bridge.call('lab_recorded', { stem });
-    if (!running && stem === `${experiment.value}-${task.value}`) hear(reply);
+    if (!running && !opened && stem === `${experiment.value}-${task.value}`) hear(reply);
   }
 
   /** Nothing on screen but a sentence. */
   function clear(sentence) {
-    lab = drawn = null;
+    lab = drawn = opened = null;
     setText(about, sentence);
-    command.hidden = rows.hidden = tablesFile.hidden = true;
+    command.hidden = every.hidden = rows.hidden = tablesFile.hidden = true;
     put(tables);
     window.Plotly?.purge(chart);
     delete chart.dataset.listening;
@@ -132,6 +149,9 @@ export function mountLab(root, bridge, config) {
     command.hidden = !reply.command;
     rows.hidden = !reply.files.includes('rows');
     tablesFile.hidden = !reply.files.includes('tables');
+    every.hidden = bridge.recorded || !reply.variants.length;
+    put(which, ['', ...reply.variants].map((name) => h('option', { value: name }, name || 'all variants')));
+    which.value = point ?? '';
     put(tables, reply.tables.map(tableOf));
     if (reply.figure) drawChart(reply.figure);
   }
@@ -182,20 +202,35 @@ export function mountLab(root, bridge, config) {
 
   // The decodes behind a point.
 
-  async function openRuns(variant) {
-    const reply = await bridge.call('lab_runs', { lab, variant });
-    if (reply.kind === 'error') return complain(reply.text);
-    complain(null);
+  async function openRuns(variant, shown = runs.hidden ? 'all' : only.value) {
+    only.value = shown;
     point = variant;
+    which.value = variant;
+    if (await listRuns()) runs.querySelector('button').focus();
+  }
+
+  /** The samples that the filters ask for. */
+  async function listRuns() {
+    const asked = { lab, variant: point, only: only.value, sort: sort.value, text: search.value };
+    const reply = await bridge.call('lab_runs', asked);
+    if (reply.kind === 'error') return complain(reply.text);
+    if (asked.variant !== point || asked.lab !== lab) return false;
+    complain(null);
     address.remember();
     runs.hidden = false;
-    const wrong = reply.runs.filter((each) => each.right === false).length;
-    put(runs, h('div', { class: 'dx-head' }, h('h2', {}, rich(variant)), h('span', { class: 'dv-sub' }, `${reply.runs.length} runs, ${wrong} wrong`),
-      h('span', { class: 'dv-grow' }), h('button', { class: 'dv-btn dv-mini', type: 'button', 'aria-label': 'close', onclick: closeRuns }, '×')),
-    h('ol', { class: 'dx-list' }, reply.runs.map((each) => h('li', {},
-      h(bridge.recorded ? 'span' : 'button', { class: 'dx-run', ...(!bridge.recorded && { type: 'button', title: 'Open in Compare', onclick: () => compare(reply.model, each) }) },
-        h('b', {}, each.right == null ? `#${each.sample}` : each.right ? '✓' : '✗'), h('span', {}, each.prompt), h('span', { class: 'dx-text' }, each.text))))));
-    runs.querySelector('button').focus();
+    put(title, rich(point || 'All samples'));
+    setText(count, `${reply.all} runs, ${reply.wrong} wrong${reply.count > reply.runs.length ? `; the first ${reply.runs.length} of ${reply.count}` : reply.count < reply.all ? `; ${reply.count} listed` : ''}`);
+    put(list, reply.runs.map((each) => h('li', {}, bridge.recorded ? h('span', { class: 'dx-run' }, lineOf(each)) : [
+      h('button', { class: 'dx-run', type: 'button', title: 'Open in Watch', onclick: () => watch(each) }, lineOf(each)),
+      h('button', { class: 'dw-link', type: 'button', 'aria-label': `Compare sample ${each.item}`, title: 'Other decoders on the same, in Compare', onclick: () => compare(each) }, 'Compare')])));
+    return true;
+  }
+
+  /** A sample: its verdict, its question, its answer and how it came about. */
+  function lineOf({ right, prompt, item, target, text, variant, passes, revocations, ended_by: ended }) {
+    const facts = [!point && variant, passes != null && `${passes} passes`, revocations > 0 && `${revocations} revoked`, ended];
+    return [h('b', {}, right == null ? '?' : right ? '✓' : '✗'), h('span', {}, prompt || `${item} ${target && `→ ${target}`}`), h('span', { class: 'dx-text' }, text),
+      h('span', { class: 'dx-text dx-facts' }, rich(facts.filter(Boolean).join(' · ')))];
   }
 
   function closeRuns() {
@@ -204,8 +239,53 @@ export function mountLab(root, bridge, config) {
     address.remember();
   }
 
-  function compare(name, { prompt, lanes }) {
-    openComparison({ prompt, model: config.models.includes(name) ? name : model.value, lanes });
+  const known = (name) => (config.models.includes(name) ? name : model.value);
+
+  /** The traces of a sample among the files that were opened; null if one is not there. */
+  function tracesOf(found) {
+    const there = found.map(([place, name]) => opened?.get(`${place}/traces/${name}`) ?? opened?.get(name));
+    if (there.every(Boolean)) return there;
+    complain(`The decode of this sample is in traces/${found[0][1]}; open the folder of the run to have it at hand.`);
+    return null;
+  }
+
+  function watch({ trace, folder: place, variant, asked, model: name, lanes: [{ decoder, settings }] }) {
+    if (!trace && asked === null) return complain('This sample was not decoded.');
+    if (!trace) return openIn('Watch', { prompt: asked, model: known(name), decoder, settings });
+    const [file] = tracesOf([[place, trace]]) ?? [];
+    if (file) openIn('Watch', { files: [file], names: [variant] });
+  }
+
+  function compare({ traces, names, asked, model: name, lanes }) {
+    if (!traces.length && asked === null) return complain('This sample was not decoded.');
+    if (!traces.length) return openComparison({ prompt: asked, model: known(name), lanes });
+    const found = tracesOf(traces);
+    if (found) openIn('Compare', { files: found, names });
+  }
+
+  // Results from files: of an experiment, or of a run of lm-eval with its run.json and its traces.
+
+  async function openFiles(chosen) {
+    if (running || !chosen.length) return;
+    const path = (file) => file.webkitRelativePath || file.name;
+    const place = (file) => path(file).split('/').slice(0, -1).join('/');
+    const evaluations = chosen.filter(({ name }) => name === 'samples.jsonl');
+    const rowsFiles = evaluations.length ? evaluations : chosen.filter(({ name }) => name.endsWith('.jsonl'));
+    if (!rowsFiles.length || rowsFiles.length > config.files) return complain(`Choose 1 to ${config.files} results files (.jsonl), or the folder of a run; there are ${rowsFiles.length} among these.`);
+    const large = rowsFiles.find(({ size }) => size > config.upload);
+    if (large) return complain(`${large.name.slice(0, 100)} is larger than ${config.upload >> 20} MB.`);
+    const sent = await Promise.all(rowsFiles.map(async (file) => {
+      const about = chosen.find((other) => other.name === 'run.json' && place(other) === place(file));
+      const own = evaluations.length ? place(file) : path(file).replace(/\.jsonl$/, '');
+      return { name: path(file).slice(-100), folder: own.slice(-300), rows: await readFile(file), run: about ? await readFile(about) : '' };
+    }));
+    const reply = await bridge.call('lab_open', { files: sent });
+    if (reply.kind === 'error') return complain(reply.text);
+    complain(null);
+    clear('');
+    opened = new Map(chosen.filter(({ name }) => /\.json(\.gz)?$/.test(name)).map((file) => [path(file), file]));
+    hear(reply);
+    openRuns('', 'wrong');
   }
 
   async function download(kind) {
@@ -214,6 +294,8 @@ export function mountLab(root, bridge, config) {
     else save(reply);
   }
 
+  which.addEventListener('change', () => { point = which.value; listRuns(); });
+  for (const box of [only, sort, search]) box.addEventListener('change', listRuns);
   experiment.addEventListener('change', () => choose());
   task.addEventListener('change', () => choose(true));
   new ResizeObserver(() => drawn && window.Plotly?.Plots.resize(chart)).observe(chart); // the list of runs takes room from it

@@ -4,12 +4,12 @@
 
 const TABS = { compare: 'Compare', lab: 'Lab', lesson: 'Learn' }; // the parameter that leads to a tab; all others are Watch's
 const KEPT = /^(projector$|__)/; // the page's own, and those of a host
-const OPENED = 'dard-comparison';
+const OPENED = 'dard-open';
 const EDITS_AT_MOST = 20;
 const LONGEST = 12000; // characters of one parameter
 
 let awaited = linkedTab(); // the tab an address leads to, until it is built; the others leave the address alone
-let wanted = null; // a comparison that another tab asks for
+const wanted = {}; // by tab, what another one asks it for
 window.addEventListener('popstate', () => {
   awaited = linkedTab();
   showTab(awaited);
@@ -40,23 +40,26 @@ export function showTab(name) {
   if (tab?.getAttribute('aria-selected') !== 'true') tab?.click();
 }
 
-/** Opens Compare with {prompt, model, lanes: [{decoder, settings}]}. */
-export function openComparison(what) {
-  wanted = { ...what, ran: 100000 - 1 };
-  window.dispatchEvent(new Event(OPENED));
-  showTab('Compare');
+/** Opens a tab with what it understands: Compare with {prompt, model, lanes: [{decoder, settings}]}, Watch with
+ * {prompt, model, decoder, settings}; either with {files, names} of traces. */
+export function openIn(tab, what) {
+  wanted[tab] = what;
+  window.dispatchEvent(new CustomEvent(OPENED, { detail: tab }));
+  showTab(tab);
 }
 
-/** The comparison that another tab asks for, once; null if there is none. */
-export function takeComparison() {
-  const found = wanted;
-  wanted = null;
+export const openComparison = (what) => openIn('Compare', { ...what, ran: 100000 - 1 });
+
+/** What another tab asks this one for, once; null if it is nothing. */
+export function takeWanted(tab) {
+  const found = wanted[tab] ?? null;
+  delete wanted[tab];
   return found;
 }
 
-/** `open` is called when a comparison is opened after the tab was built. */
-export function onComparison(open) {
-  window.addEventListener(OPENED, open);
+/** `open` is called when something is asked of a tab after it was built. */
+export function onWanted(tab, open) {
+  window.addEventListener(OPENED, ({ detail }) => detail === tab && open());
 }
 
 /**

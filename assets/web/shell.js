@@ -96,13 +96,13 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
   onDrop(root, (files) => openFiles(files));
 
   /** Trace files that were chosen or dropped, all or none of them: the server's answers go to the tab. */
-  async function openFiles(files) {
+  async function openFiles(files, names = []) {
     const chosen = [...files];
     file.value = '';
     const replies = [];
     if (chosen.length > config.limits.compared) return say(`At most ${config.limits.compared} traces are shown side by side.`);
-    for (const one of chosen) {
-      const name = one.name.split('.')[0].slice(0, 100) || 'trace';
+    for (const [number, one] of chosen.entries()) {
+      const name = names[number] ?? (one.name.split('.')[0].slice(0, 100) || 'trace');
       const large = one.size > config.limits.upload && { kind: 'error', text: `That file is larger than ${config.limits.upload >> 20} MB.` };
       const reply = large || await bridge.call('open_trace', { name, data: await readFile(one) });
       if (reply.kind === 'error') return refuse(chosen.length > 1 ? `${name}: ${reply.text}` : reply.text);
@@ -121,5 +121,5 @@ export function createShell(root, bridge, config, { label, onDecode, onAgain, on
     } catch { tell('The address bar holds the link to this view, with the prompt, the model’s name, the settings and any edits in it.'); }
   }
 
-  return { prompt, words, viewerBox, picture, client, say, shows, receive, showCase };
+  return { prompt, words, viewerBox, picture, client, say, shows, receive, showCase, openFiles };
 }

@@ -4,7 +4,7 @@
 
 import { h, keep, put, recall } from './dom.js';
 import { First } from './first.js';
-import { createAddress, editsFrom, editsTo, numberFrom, openComparison, parameter, showTab, viewFrom, viewTo } from './links.js';
+import { createAddress, editsFrom, editsTo, numberFrom, onWanted, openComparison, parameter, showTab, takeWanted, viewFrom, viewTo } from './links.js';
 import { createPopover } from './popover.js';
 import { createSettings } from './settings.js';
 import { createShell } from './shell.js';
@@ -191,7 +191,21 @@ export function mountWatch(root, bridge, config) {
     return { place: [text, model, decoder, unusual, leads], values };
   }, restore);
 
+  /** What another tab asks for: a trace file, or a decode. */
+  function openWanted({ files, names, ...what }) {
+    setShort(false);
+    if (files) return shell.openFiles(files, names);
+    prompt.value = what.prompt;
+    settings.set(what);
+    start(request(), () => {
+      shell.showCase(null);
+      advance(null);
+    });
+  }
+
   function restore(place, same) {
+    const other = takeWanted('Watch');
+    if (other) return openWanted(other);
     if (parameter('prompt') !== null) setShort(false);
     const [ran, step, select] = ['ran', 'step', 'select'].map((name) => numberFrom(parameter(name)));
     const view = { ...viewFrom(parameter('view')), ...(step !== null && { step }), ...(select !== null && { position: select }) };
@@ -249,5 +263,6 @@ export function mountWatch(root, bridge, config) {
   };
   settings.onChange(describe);
   describe();
+  onWanted('Watch', () => openWanted(takeWanted('Watch')));
   address.open();
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from dard.experiments.base import Experiment
-from dard.experiments.tables import columns
+from dard.experiments.tables import PACE, columns
 from dard.experiments.variants import Scope, Variant
 
 
@@ -15,7 +15,7 @@ class Ablation(Experiment):
     default_task = "sudoku-open"
     beside = Variant("Saber n=4", "saber", {"n": 4})  # the method's own default
     changed: ClassVar[list[Variant]]
-    columns = columns("Method", "Acc. (%)", "Δ Acc.", "95 % interval", "Passes", "Δ Passes", "Revocations")
+    columns = columns("Method", "Acc. (%)", "Δ Acc.", "95 % interval", *PACE, "Δ Passes", "Revocations")
     caption = "{task_title}, {model}. Δ is relative to Saber on the same samples. Revocations are per sample."
 
     def grid(self, scope: Scope) -> list[Variant]:

@@ -15,7 +15,7 @@ from dard.experiments.figures import ACCURACY, COLOURS, PASSES, Figure, colour_o
 from dard.experiments.points import Point, points
 from dard.experiments.results import Results
 from dard.experiments.sweep import Job, Row, decode_and_score
-from dard.experiments.tables import Columns, Table
+from dard.experiments.tables import PACE, Columns, Table, columns
 from dard.experiments.variants import Scope, Variant, title_of
 from dard.session import Session
 
@@ -55,6 +55,14 @@ class Experiment(ABC):
         """The tables of what is known so far."""
         caption = self.caption.format_map(results.header)
         return [Table.of(points(results, self.beside), self.columns, caption)]
+
+    def summary(self, results: Results) -> list[Table]:
+        """What the decodes behind other numbers were like, where the file tells."""
+        if not all("score" in row for row in results.rows):
+            return []
+        told = columns("Variant", "Samples", "Acc. (%)", "95 % interval", *PACE, "Tokens/s")
+        caption = "The decodes behind these numbers: {task_title}, {model}."
+        return [Table.of(points(results), told, caption.format_map(results.header))]
 
     def figure(self, results: Results) -> Figure:
         """The figure of what is known so far; by default accuracy over passes.

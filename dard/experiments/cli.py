@@ -54,14 +54,16 @@ def add_experiment_arguments(
 
 def show_list() -> None:
     from dard.experiments import EXPERIMENTS
+    from dard.experiments.paper import PAPER
     from dard.tasks import TASKS
-    from dard.tasks.benchmarks import BENCHMARKS
+    from dard.tasks.benchmarks import PRESETS
 
     lines = [[e.name, e.shows, e.paper, e.default_task] for e in EXPERIMENTS.values()]
     show_grid(["name", "shows", "in the paper", "default task"], lines)
+    show_grid(["of the paper", "small", "full size"], [[k, v.command or "–", v.needs] for k, v in PAPER.items()])
     console = Console(highlight=False)
     console.print(f"tasks of the embedded model: {', '.join(TASKS)}")
-    console.print(f"benchmarks for real models: {', '.join(BENCHMARKS)}")
+    console.print(f"benchmarks for real models: {', '.join(PRESETS)}")
 
 
 def show_grid(columns: Any, rows: Any, **options: Any) -> None:

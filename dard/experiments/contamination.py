@@ -93,6 +93,7 @@ class Contamination(Experiment):
                 "verification is related to the candidate. “Verdicts” are changes that move the token to another "
                 "state.",
             ),
+            *self.summary(results),
         ]
 
     def figure(self, results: Results) -> Figure:

@@ -14,7 +14,7 @@ from dard.experiments.figures import Figure, bars, figure
 from dard.experiments.points import Point, points
 from dard.experiments.results import Results
 from dard.experiments.sweep import Row
-from dard.experiments.tables import Table, against, columns, percent
+from dard.experiments.tables import PACE, Table, against, columns, percent
 from dard.experiments.variants import Scope, Variant
 from dard.words import DONE
 
@@ -63,7 +63,7 @@ class Endings(Experiment):
             "Ended": lambda p: p.label,
             "Runs": lambda p: str(p.samples),
             "Share (%)": lambda p: percent(p.samples / runs[p.variant.name]),
-            **columns("Acc. (%)", "95 % interval", "Passes"),
+            **columns("Acc. (%)", "95 % interval", *PACE),
             "EB acc. (%)": against(lambda _, theirs: percent(theirs.accuracy)),
             "EB passes": against(lambda _, theirs: f"{theirs.passes:.2f}"),
         }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dard.experiments.base import Experiment
 from dard.experiments.points import Point
-from dard.experiments.tables import columns
+from dard.experiments.tables import PACE, columns
 from dard.experiments.variants import Scope, Variant
 
 PAPER = {128: (128, 64), 256: (256, 128, 64)}
@@ -30,7 +30,7 @@ class Lengths(Experiment):
     columns = {
         "Gen. length": length_of,
         "Block length": block_of,
-        **columns("Acc. (%)", "95 % interval", "Passes"),
+        **columns("Acc. (%)", "95 % interval", *PACE),
     }
     caption = "DARD on {task_title}, {model}, {samples} samples."
 

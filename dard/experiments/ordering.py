@@ -88,7 +88,7 @@ class Ordering(Experiment):
                 values = means(results, metric, name)
                 rows.append([words, symbol, *("–" if values[k - 1] is None else f"{values[k - 1]:.2f}" for k in SHOWN)])
         caption = self.caption.format_map(results.header) % len(results.rows)
-        return [Table(caption, ["Metric", "Ordering", *(f"K={k}" for k in SHOWN)], rows)]
+        return [Table(caption, ["Metric", "Ordering", *(f"K={k}" for k in SHOWN)], rows), *self.summary(results)]
 
     def figure(self, results: Results) -> Figure:
         def one(metric: str) -> Figure:

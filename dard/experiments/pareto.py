@@ -9,13 +9,11 @@ from typing import Any
 
 from dard.decoders import DECODERS
 from dard.experiments.base import Experiment
-from dard.experiments.figures import ACCURACY, PASSES, SYMBOLS, Figure, colour_of, figure, number_of
-from dard.experiments.points import Point, frontier, points
+from dard.experiments.figures import ACCURACY, OUTLINE, PASSES, SYMBOLS, Figure, colour_of, figure, number_of
+from dard.experiments.points import Point, area_under_parallelism, frontier, most_tokens, points
 from dard.experiments.results import Results
-from dard.experiments.tables import Table, columns, percent, speed
+from dard.experiments.tables import PACE, Table, columns, number, percent, speed
 from dard.experiments.variants import ONE_BY_ONE, Scope, Variant, title_of, variant_of
-
-OUTLINE = "#D40000"  # the best point, as in the paper
 
 
 class Pareto(Experiment):
@@ -24,7 +22,7 @@ class Pareto(Experiment):
     paper = "Figures 5 and 6, and the LLaDA-1.5 figure"
     shows = "which decoder is right most often for a number of forward passes, over a grid of each one's settings"
     beside = ONE_BY_ONE
-    columns = columns("Variant", "Samples", "Acc. (%)", "95 % interval", "Passes", "Tokens/s", "Speed")
+    columns = columns("Variant", "Samples", "Acc. (%)", "95 % interval", *PACE, "Tokens/s", "Speed")
     caption = (
         "Prompts are decoded in batches of {batch}. Speed is tokens per second as a multiple of standard decoding with "
         "one token per pass in the same run. • marks the decoder's own frontier: no other of its settings is at least "
@@ -38,7 +36,7 @@ class Pareto(Experiment):
         found = points(results, self.beside)
         outer = [p for group in by_decoder(found).values() for p in frontier(group)]
         shown = {**self.columns, "Frontier": lambda p: "•" if p in outer else ""}
-        return [Table.of(found, shown, self.caption.format_map(results.header))]
+        return [Table.of(found, shown, self.caption.format_map(results.header)), peaks(found)]
 
     def figure(self, results: Results) -> Figure:
         found = points(results, self.beside)
@@ -52,6 +50,32 @@ def by_decoder(found: list[Point]) -> dict[str, list[Point]]:
     """The points of each decoder, in the order of registration; results may name some that are not known here."""
     names = sorted({p.variant.decoder for p in found}, key=lambda name: (number_of(name), name))
     return {name: [p for p in found if p.variant.decoder == name] for name in names}
+
+
+def peaks(found: list[Point]) -> Table:
+    """Every decoder at its most accurate setting, and the areas and speeds of all of its settings."""
+    groups, best = by_decoder(found), 100 * max((p.accuracy for p in found), default=0.0)
+    known = all(p.per_pass() for p in found)
+
+    def area(p: Point) -> str:
+        pairs = [(q.per_pass() or 0.0, 100 * q.accuracy) for q in groups[p.variant.decoder]]
+        return number(area_under_parallelism(pairs, best) if known else None, 1)
+
+    def most(p: Point) -> str:
+        return number(most_tokens(groups[p.variant.decoder], p.beside.accuracy) if p.beside else None)
+
+    shown = {
+        **columns("Variant", "Acc. (%)", "95 % interval", "Gain (%)", *PACE, "Fewer", "Tokens/s"),
+        "AUP": area,
+        "Tokens/pass, no worse": most,
+    }
+    caption = (
+        "Each decoder at its most accurate setting: gain and passes against standard decoding with one token per pass. "
+        "AUP is the area under accuracy (%) over tokens per pass of all of its settings, weighted by how near the best "
+        "accuracy of all they come; the last column the most tokens per pass of those at least as accurate as one "
+        "token per pass. Tokens per pass count all filled positions, or those that are not the end of text."
+    )
+    return Table.of([frontier(group)[-1] for group in groups.values()], shown, caption)
 
 
 def decoder_traces(decoder: str, group: list[Point]) -> list[dict[str, Any]]:

@@ -93,7 +93,7 @@ def make_plan(
     variants = chosen.grid(scope)
     longest = max(variants, key=lambda variant: variant.settings.get("gen_length", 0))
     for n, item in enumerate(scope.items):  # too long for the model is a sentence now, not in the middle of a run
-        initial_state(model, item.prompt, scope.settings(longest, n).get("gen_length", 0), scope.block_length)
+        initial_state(job.model, item.prompt, scope.settings(longest, n).get("gen_length", 0), scope.block_length)
     header: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -108,12 +108,13 @@ def make_plan(
         "seed": seed,
         "gen_length": scope.gen_length,
         "block_length": scope.block_length,
+        "presets": scope.presets,
         "batch": min(batch, chosen.batch or batch),
         "code": code_version(),
         "machine": machine(model),
         "variants": [asdict(variant) for variant in variants],
-        "encoding": encoding(model, [item.prompt for item in scope.items]),
-        "items": [{"prompt": item.prompt, "gen_length": item.gen_length} for item in scope.items],
+        "encoding": encoding(job.model, [item.prompt for item in scope.items]),
+        "items": [{"prompt": i.prompt, "gen_length": i.gen_length, "answer": i.answer} for i in scope.items],
     }
     return Plan(chosen, job, Results(header))
 

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from statistics import fmean, median, stdev
 
 from dard.experiments.results import Results
@@ -40,17 +41,29 @@ class Point:
         return len(self.rows)
 
     @cached_property
+    def scores(self) -> list[float]:
+        """The scores, each as heavy as its row says: by blank cells, say, where right cells are counted over all."""
+        usual = fmean(row.get("weight", 1) for row in self.rows)
+        return [row["score"] * row.get("weight", 1) / usual for row in self.rows]
+
+    @cached_property
     def accuracy(self) -> float:
-        return self.mean("score")
+        return fmean(self.scores)
 
     @cached_property
     def interval(self) -> tuple[float, float]:
         """Bounds of the accuracy with 95 % confidence."""
-        return interval([row["score"] for row in self.rows])
+        return interval(self.scores)
 
     @cached_property
     def passes(self) -> float:
         return self.mean("passes")
+
+    def per_pass(self, tokens: str = "tokens") -> float | None:
+        """Tokens per forward pass: of all filled positions, or `without_end`; None in files that do not tell."""
+        if any(tokens not in row for row in self.rows):
+            return None
+        return sum(row[tokens] for row in self.rows) / sum(row["passes"] for row in self.rows)
 
     @cached_property
     def tokens_per_second(self) -> float:
@@ -60,9 +73,9 @@ class Point:
 
 
 def points(results: Results, beside: Variant | None = None) -> list[Point]:
-    """A point for every variant that has a row, in the order of the grid; each beside the point of the one named."""
+    """A point for every variant that has a row, in the order of the grid; each beside that of the variant meant."""
     found = [Point(variant, rows) for variant in results.variants if (rows := results.of(variant))]
-    other = next((p for p in found if beside is not None and p.variant.name == beside.name), None)
+    other = next((p for p in found if beside is not None and beside.includes(p.variant)), None)
     for p in found:
         p.beside = other
     return found
@@ -97,3 +110,27 @@ def frontier(found: Sequence[Point]) -> list[Point]:
         if not best or candidate.accuracy > best[-1].accuracy:
             best.append(candidate)
     return best
+
+
+def area_under_parallelism(found: Sequence[tuple[float, float]], best: float) -> float:
+    """AUP of pairs (tokens per pass, accuracy in %); `best` is the highest accuracy of all methods.
+
+    ρ₁y₁ + ½ Σ (ρᵢ − ρᵢ₋₁)(yᵢW(yᵢ) + yᵢ₋₁W(yᵢ₋₁)) with W(y) = min(exp(−3(1 − y / best)), 1), over the points with an
+    accuracy of at least y₁ − 5, by tokens per pass.
+
+    >>> area_under_parallelism([(2, 80.0), (1, 80.0), (4, 70.0)], best=80.0)
+    160.0
+    """
+    (_, first), *_ = ordered = sorted(found)
+    kept = [(rho, y) for rho, y in ordered if y >= first - 5]
+
+    def weighted(y: float) -> float:
+        return y * min(math.exp(-3 * (1 - y / best)), 1) if best else 0.0
+
+    areas = [(b - a) * (weighted(y) + weighted(x)) / 2 for (a, x), (b, y) in pairwise(kept)]
+    return kept[0][0] * first + sum(areas)
+
+
+def most_tokens(found: Sequence[Point], accuracy: float) -> float | None:
+    """The most tokens per pass of the points that are at least so accurate; None if none is."""
+    return max((p.per_pass() or 0.0 for p in found if p.accuracy >= accuracy), default=None)

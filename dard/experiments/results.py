@@ -48,8 +48,9 @@ class Results:
 
     def __post_init__(self) -> None:
         self.variants = [Variant.of(values) for values in self.header["variants"]]
-        items = [Item(entry["prompt"], entry["gen_length"], None) for entry in self.header["items"]]
-        self.scope = Scope(items, self.header["gen_length"], self.header["block_length"])
+        items = [Item(entry["prompt"], entry["gen_length"], entry.get("answer")) for entry in self.header["items"]]
+        lengths = self.header["gen_length"], self.header["block_length"]
+        self.scope = Scope(items, *lengths, self.header.get("presets", {}))
 
     @property
     def stem(self) -> str:
@@ -117,9 +118,19 @@ def read_parts(folder: Path, stem: str) -> dict[Path, Results]:
 
 
 def read(path: Path) -> Results:
-    """The header and the rows of one file; what follows the last newline was cut off while it was written."""
+    """The header and the rows of one file."""
     try:
-        header, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+        return parse(path.read_text(encoding="utf-8"), path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a results file: {error}") from None
+
+
+def parse(text: str, path: str | Path) -> Results:
+    """The header and the rows of a file's text; what follows the last newline was cut off while it was written."""
+    try:
+        header, *rows = [json.loads(line) for line in text.split("\n")[:-1]]
         if header["format"] != FORMAT:
             raise ValueError(f'it has no "format": "{FORMAT}"')
         for name in IDENTITY:
@@ -127,11 +138,9 @@ def read(path: Path) -> Results:
         results, names = Results(header, rows), {values["name"] for values in header["variants"]}
         places = range(len(results.scope.items))
         own = all(row["variant"] in names and type(row["sample"]) is int and row["sample"] in places for row in rows)
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
     except KeyError as error:
         raise InputError(f"{path} is not a results file: it lacks {error}") from None
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"{path} is not a results file: {error}") from None
     if header.get("version") != VERSION:
         raise InputError(f"{path} has version {_short(header.get('version'))[:20]}; this program reads {VERSION}")

@@ -16,10 +16,11 @@ from typing import Any
 from dard import driver
 from dard.experiments.variants import Scope, Variant
 from dard.metrics import measure as count
-from dard.models.base import Model
+from dard.models import Model, with_prefill
 from dard.session import Session
 from dard.state import InputError
 from dard.tasks.base import Judge
+from dard.trace import Trace
 
 BATCH = 8
 Row = dict[str, Any]
@@ -58,7 +59,8 @@ class Job:
             raise InputError(f"gen_length = {gen_length} is not allowed; the items of {task.name} are templates")
         length = gen_length or max(lengths, default=None)
         block = block_length or getattr(task, "block_length", None)
-        return Job(model, task, Scope(items, length, min(block, length) if block and length else block))
+        scope = Scope(items, length, min(block, length) if block and length else block, getattr(task, "presets", {}))
+        return Job(with_prefill(model, getattr(task, "prefill", "")), task, scope)
 
     def sessions(self, variant: Variant, samples: Sequence[int], record: bool = False) -> list[Session]:
         """A session for each sample, before its first step."""
@@ -79,27 +81,40 @@ def decode_and_score(
     """Rows of one batch. `also` tells more of a decode."""
     sessions = job.sessions(variant, samples, record)
     job.finish(sessions)
-    measured = getattr(job.task, "measure", None)
+    measured, whole = getattr(job.task, "measure", None), getattr(job.task, "whole", False)
     rows = []
     for session, sample in zip(sessions, samples, strict=True):
-        trace = session.trace
-        counted = count(trace)
-        verdict = job.task.score(job.scope.items[sample], trace.text)
-        rows.append(
-            {
-                "score": round(verdict.details[measured], 6) if measured else float(verdict.right),
-                "right": verdict.right,
-                "details": dict(verdict.details),
-                "passes": trace.num_steps,
-                "tokens": sum(not given for given in trace.fixed),
-                "revocations": counted.revocations,
-                "ended_by": trace.ended_by,
-                "text": trace.text,
-                "seconds": round(counted.seconds, 6),
-                **also(session),
-            }
-        )
+        row = told_of(session.trace)
+        if whole:
+            row["text"] = whole_text(session)
+        verdict = job.task.score(job.scope.items[sample], row["text"])
+        score = round(verdict.details[measured], 6) if measured else float(verdict.right)
+        judged = {"score": score, "right": verdict.right, "details": dict(verdict.details)}
+        heavy = {} if verdict.weight == 1 else {"weight": verdict.weight}
+        rows.append({**judged, **heavy, **row, **also(session)})
     return rows
+
+
+def told_of(trace: Trace) -> Row:
+    """What a row tells of a decode, whoever judges it."""
+    counted = count(trace)
+    filled = [token for token, given in zip(trace.tokens, trace.fixed, strict=True) if not given]
+    return {
+        "passes": trace.num_steps,
+        "tokens": len(filled),
+        "without_end": sum(token != trace.eos_id for token in filled),
+        "revocations": counted.revocations,
+        "ended_by": trace.ended_by,
+        "text": trace.text,
+        "seconds": round(counted.seconds, 6),
+    }
+
+
+def whole_text(session: Session) -> str:
+    """All of the region, the marks of ends and masks left out: an end in the middle ends nothing."""
+    model = session.model
+    marks = {model.mask_id, model.eos_id, *getattr(model, "end_ids", ()), *getattr(model, "special_ids", ())}
+    return model.decode([token for token in session.state.tokens if token not in marks])
 
 
 @dataclass(frozen=True)

@@ -63,6 +63,10 @@ def speed(p: Point) -> str:
     return f"×{p.tokens_per_second / known:.2f}" if known else "–"
 
 
+def number(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
 COLUMNS: Columns = {
     "Variant": lambda p: p.variant.name,
     "Method": lambda p: p.variant.name,
@@ -70,12 +74,19 @@ COLUMNS: Columns = {
     "Acc. (%)": lambda p: percent(p.accuracy),
     "Δ Acc.": against(lambda p, other: signed(100 * (p.accuracy - other.accuracy))),
     "95 % interval": lambda p: " – ".join(map(percent, p.interval)),
+    "Gain (%)": against(lambda p, other: signed(100 * (p.accuracy / other.accuracy - 1)) if other.accuracy else "–"),
     "Passes": lambda p: f"{p.passes:.2f}",
     "Δ Passes": against(lambda p, other: signed(p.passes - other.passes, 2)),
+    "Fewer": against(lambda p, other: f"×{other.passes / p.passes:.1f}"),
+    "Tokens/pass": lambda p: number(p.per_pass()),
+    "without end": lambda p: number(p.per_pass("without_end")),
     "Revocations": lambda p: f"{p.mean('revocations'):.2f}",
     "Tokens/s": lambda p: f"{p.tokens_per_second:.0f}",
     "Speed": speed,
 }
+
+# Tokens per forward pass in both countings: all filled positions, and those that are not the end of text.
+PACE = ("Passes", "Tokens/pass", "without end")
 
 
 def columns(*headings: str) -> Columns:

@@ -33,7 +33,7 @@ class Thresholds(Experiment):
         found = cells(results, lambda p: f"{percent(p.accuracy)} ({p.passes:.2f})")
         rows = [[f"{c:g}", *(cell or "–" for cell in line)] for c, line in zip(TAU_C, found, strict=True)]
         headings = ["τ_c \\ τ_u", *(f"{u:g}" for u in TAU_U)]
-        return [Table(self.caption.format_map(results.header), headings, rows)]
+        return [Table(self.caption.format_map(results.header), headings, rows), *self.summary(results)]
 
     def figure(self, results: Results) -> Figure:
         accuracy = heatmap(results, lambda p: 100 * p.accuracy, "Viridis", 0.44, "%{z:.1f} %")

@@ -29,6 +29,10 @@ class Variant:
         settings, divisor = dict(body["settings"]), body.get("divisor")
         return Variant(body["name"], body["decoder"], settings | ({"per_pass": divisor} if divisor else {}))
 
+    def includes(self, other: Variant) -> bool:
+        """Whether the other is this one, perhaps with more settings."""
+        return self.decoder == other.decoder and self.settings.items() <= other.settings.items()
+
 
 # One token per pass: what every other way of decoding is compared with.
 ONE_BY_ONE = Variant("Standard, one token per pass", "standard", {"per_pass": 1})
@@ -59,6 +63,8 @@ def title_of(decoder: str) -> str:
 class Scope:
     """The items of a run and how long their answers may be. `gen_length` is None for templates.
 
+    `presets` are a benchmark's own settings: for every decoder ("all"), and for one by its name.
+
     >>> Scope([Item("The city of [MASK] [MASK] .", None, None)], None, None).masks
     2
     """
@@ -66,6 +72,7 @@ class Scope:
     items: Sequence[Item]
     gen_length: int | None
     block_length: int | None
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def masks(self) -> int:
@@ -76,7 +83,7 @@ class Scope:
         )
 
     def settings(self, variant: Variant, sample: int) -> dict[str, Any]:
-        """The decoder's settings for one item: the scope's lengths, then the variant's own values.
+        """The decoder's settings for one item: the scope's lengths and presets, then the variant's own values.
 
         The block length is always among them (nothing: the whole region), so that a model's own default plays no part.
 
@@ -87,4 +94,5 @@ class Scope:
         own = self.items[sample].gen_length
         if own is not None:
             values["gen_length"] = self.gen_length or own
-        return values | dict(variant.settings)
+        presets = [self.presets.get(name, {}) for name in ("all", variant.decoder)]
+        return {**values, **presets[0], **presets[1], **variant.settings}

@@ -45,7 +45,8 @@ class WeightStatistics(Experiment):
             observed = sum(counts)
             shares = [sum(counts[low:high]) / max(observed, 1) for low, high in RANGES.values()]
             rows.append([kind, str(observed), *(f"{percent(share)} %" if observed else "–" for share in shares)])
-        return [Table(self.caption.format_map(results.header), ["Weights", "Observed", *RANGES], rows)]
+        table = Table(self.caption.format_map(results.header), ["Weights", "Observed", *RANGES], rows)
+        return [table, *self.summary(results)]
 
     def figure(self, results: Results) -> Figure:
         counts = total(results, MOVED)

@@ -31,6 +31,7 @@ __all__ = [
     "register_model",
     "takes_images",
     "with_image",
+    "with_prefill",
     "with_thinking",
 ]
 
@@ -116,3 +117,17 @@ def with_thinking(model: Model) -> Model:
     if "think" not in offers(model):
         raise InputError(f"model {model.name!r} knows no way to be told to think first")
     return model.with_thinking()  # type: ignore[attr-defined]
+
+
+def with_prefill(model: Model, text: str) -> Model:
+    """The same model, which finds its answer to every prompt begun with a text; a template stays as it is.
+
+    >>> model = load_model("embedded")
+    >>> model.decode(with_prefill(model, " The answer").encode("Q : Tom has 2 pens . A :"))
+    'Q : Tom has 2 pens . A : The answer'
+    """
+    if not text:
+        return model
+    if "prefill" not in offers(model):
+        raise InputError(f"model {model.name!r} knows no way to have its answer begun with {text[:40]!r}")
+    return model.with_prefill(text)  # type: ignore[attr-defined]

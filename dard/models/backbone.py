@@ -48,9 +48,10 @@ def _hint(word: str, words: list[str]) -> str:
 class BackboneModel:
     """A `PreTrainedModel` with an LM head and its tokenizer, as a `Model`."""
 
-    offers: frozenset[str] = frozenset({"attention", "soft", "batch", "freeze"})
+    offers: frozenset[str] = frozenset({"attention", "soft", "batch", "freeze", "prefill"})
     forward_arguments: Mapping[str, Any] = {"use_cache": False}
     think = False
+    prefill = ""
 
     def __init__(
         self,
@@ -86,6 +87,7 @@ class BackboneModel:
         self._texts: dict[int, str] = {}  # of tokens that were asked for; a tokenizer takes longer than a decision
         known = tokenizer.get_vocab() if chat else {}
         self.end_ids = tuple(known[word] for word in TURN_ENDS if word in known)
+        self.special_ids = frozenset(tokenizer.all_special_ids)
 
     @classmethod
     def of(
@@ -176,12 +178,19 @@ class BackboneModel:
 
     def encode(self, prompt: str) -> list[int]:
         """Token ids of a prompt; a chat model puts it into a conversation that waits for the answer."""
-        return self.encode_piece(as_turn(self.tokenizer, prompt, self.think) if self.chat else prompt)
+        return self.encode_piece((as_turn(self.tokenizer, prompt, self.think) if self.chat else prompt) + self.prefill)
 
     def with_thinking(self) -> Self:
         """This model, told to think first; weights are shared."""
+        return self._but(think=True)
+
+    def with_prefill(self, text: str) -> Self:
+        """This model, which finds its answer begun with a text; weights are shared."""
+        return self._but(prefill=text)
+
+    def _but(self, **changes: Any) -> Self:
         told = copy.copy(self)
-        told.think = True
+        told.__dict__.update(changes)
         return told
 
     def encode_piece(self, text: str) -> list[int]:

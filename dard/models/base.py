@@ -91,10 +91,12 @@ class Model(Protocol):
     - `answer(questions)`, a list of `Answer`s: "batch" (several questions in one pass; without it there is always one),
       "attention", "soft", and "freeze" (it keeps keys and values). It is never asked for what it does not offer;
     - `with_image(*images)`, which gives a model with another `prefix`: "images";
-    - `with_thinking()`, which gives a model that is told to think before it answers: "think".
+    - `with_thinking()`, which gives a model that is told to think before it answers: "think";
+    - `with_prefill(text)`, which gives a model that finds its answer begun with a text: "prefill".
 
     It may also have `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and
     `suffix`, token ids before every prompt and at the end of every region; `end_ids`, further tokens that end a text;
+    `special_ids`, all tokens that are marks and no text;
     `defaults`, settings; `chat`, whether `encode` wraps; `words`, all that it can read, if that is a closed list with
     spaces between them; and `block_size`, if it was trained on blocks of so many tokens, counted from the first token
     of the prompt, of which none sees a later one, with `pattern(positions)`: who may see whom there, bool [S, S].

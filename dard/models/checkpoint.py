@@ -145,8 +145,13 @@ def load_tokenizer(folder: Path, family: Any = AutoTokenizer) -> Any:
 
 def as_turn(tokenizer: Any, prompt: str, think: bool = False) -> str:
     """A prompt as a conversation of one turn that waits for the answer, and for a thought before it if `think`."""
-    turn = [{"role": "user", "content": prompt}]
-    return tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True, enable_thinking=think)
+    return as_turns(tokenizer, [{"role": "user", "content": prompt}], think)
+
+
+def as_turns(tokenizer: Any, turns: Sequence[Mapping[str, str]], think: bool = False, go_on: bool = False) -> str:
+    """A conversation that waits for the answer or, with `go_on`, for the rest of its last turn."""
+    how = {"add_generation_prompt": not go_on, "continue_final_message": go_on, "enable_thinking": think}
+    return tokenizer.apply_chat_template([dict(turn) for turn in turns], tokenize=False, **how)
 
 
 def mask_token(folder: Path, config: dict[str, Any], tokenizer: Any) -> int:

@@ -7,7 +7,6 @@ published code. Only understanding of pictures is here, not making them.
 
 from __future__ import annotations
 
-import copy
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -82,9 +81,7 @@ class MmadaModel(BackboneModel):
             with memory_guard(f"an image for model {self.name!r}", self.device):
                 codes = self.encoder().codes(pixels.to(self.device))
             prefix += [SOI, *(self.first_code + code for code in codes), EOI]
-        shown = copy.copy(self)
-        shown.prefix = tuple(prefix)
-        return shown
+        return self._but(prefix=tuple(prefix))
 
     def encoder(self) -> Encoder:
         """The image encoder, fetched and loaded when it is first needed."""

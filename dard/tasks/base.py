@@ -45,10 +45,12 @@ class Item:
 
 @dataclass(frozen=True)
 class Score:
-    """`right` is what the accuracy counts; `details` are further shares between 0 and 1, one name each."""
+    """`right` is what the accuracy counts; `details` are further shares between 0 and 1, one name each; `weight` is how
+    much this item counts beside others."""
 
     right: bool
     details: Mapping[str, float] = field(default_factory=dict)
+    weight: float = 1
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,16 @@ from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 import dard
+from dard.folders import assets
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
+from dard.samples import choose, open_folder
 from tests.browser.conftest import Visit, build_scripted_page
+from tests.test_samples import evaluation
 from visual.page import launch_options
 from visual.service import Studio, gallery
 
 Visiting = Callable[..., Visit]
+RECORDED = assets("results")
 READY = "button[data-position]:visible"
 
 
@@ -81,9 +85,9 @@ def test_an_experiment_from_the_form_to_the_run_behind_a_point(server: str, visi
     assert lines[0]["experiment"] == "mixing-ablation" and len(lines) == 11
     rows.last.get_by_role("button").focus()
     page.keyboard.press("Enter")
-    behind = page.get_by_role("region", name="Runs behind a point")
+    behind = page.get_by_role("region", name="Decodes")
     expect(behind.locator(".dx-run")).to_have_count(2)
-    behind.locator(".dx-run").first.click()
+    behind.get_by_role("button", name="Compare sample 0").click()
     expect(page.locator(".dw-table tbody tr:visible")).to_have_count(2)
     expect(page.get_by_role("tab", name="Compare")).to_have_attribute("aria-selected", "true")
 
@@ -97,7 +101,62 @@ def test_a_click_on_the_chart_lists_runs(server: str, visit: Visiting) -> None:
         """(name) => document.querySelector('.dx-chart').emit('plotly_click', { points: [{ customdata: name }] })""",
         name,
     )
-    expect(page.get_by_role("region", name="Runs behind a point").locator("h2")).to_have_text(name)
+    expect(page.get_by_role("region", name="Decodes").locator("h2")).to_have_text(name)
+
+
+def test_results_of_an_experiment_are_opened_filtered_and_lead_to_watch(
+    server: str, visit: Visiting, tmp_path: Path
+) -> None:
+    page = open_lab(visit, server)
+    page.get_by_label("Results files").set_input_files(RECORDED / "mixing-ablation-sudoku-open.jsonl")
+    samples = page.get_by_role("region", name="Decodes")
+    expect(samples.locator("h2")).to_have_text("All samples")
+    expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=30_000)
+    every = open_folder(RECORDED / "mixing-ablation-sudoku-open.jsonl")
+    wrong = choose(every, "wrong", "revocations")
+    count = samples.get_by_role("status")
+    expect(count).to_contain_text(f"{len(every)} runs, {len(wrong)} wrong")
+    samples.get_by_label("Sort by").select_option("revocations")
+    expect(samples.locator(".dx-run").first).to_contain_text(f"{wrong[0].revocations} revoked")
+    expect(samples.locator(".dx-run b").first).to_have_text("✗")
+    samples.get_by_label("Which are shown").select_option("right")
+    expect(samples.locator(".dx-run b").first).to_have_text("✓")
+    samples.get_by_label("Variant").select_option("DARD w=1")
+    expect(samples.locator("h2")).to_have_text("DARD w=1")
+    expect(count).to_contain_text("100 runs")
+    samples.locator(".dx-run").first.click()
+    expect(page.get_by_role("tab", name="Watch")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_label("Prompt").locator("visible=true")).to_have_value(re.compile("^Sudoku"))
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text("nothing\n")
+    page.get_by_role("tab", name="Lab").click()
+    page.get_by_label("Results files").set_input_files(broken)
+    expect(page.locator(".dx [role=alert]")).to_contain_text("broken.jsonl is not a results file")
+    expect(samples.locator("h2")).to_have_text("DARD w=1")  # what was there stays
+
+
+def test_the_decodes_of_an_evaluation_are_its_own_traces(server: str, visit: Visiting, tmp_path: Path) -> None:
+    for decoder in ("dard", "wino"):
+        evaluation(tmp_path / "runs" / decoder, decoder)
+    page = open_lab(visit, server)
+    page.get_by_label("Results folder").set_input_files(tmp_path / "runs")
+    samples = page.get_by_role("region", name="Decodes")
+    expect(samples.locator(".dx-run")).to_have_count(2)
+    expect(samples.get_by_role("status")).to_contain_text("6 runs, 2 wrong")
+    samples.get_by_role("button", name="Compare sample 7").first.click()
+    expect(page.get_by_role("tab", name="Compare")).to_have_attribute("aria-selected", "true")
+    rows = page.locator(".dw-table tbody tr:visible")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(1)).to_contain_text("WINO")
+    page.get_by_role("tab", name="Lab").click()
+    samples.locator(".dx-run").first.click()
+    expect(page.get_by_role("tab", name="Watch")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("button[data-position='3']:visible").first).to_be_visible()
+    page.get_by_role("tab", name="Lab").click()
+    page.get_by_label("Results files").set_input_files(tmp_path / "runs" / "dard" / "samples.jsonl")
+    expect(samples.get_by_role("status")).to_contain_text("3 runs, 1 wrong")
+    samples.locator(".dx-run").first.click()
+    expect(page.locator(".dx [role=alert]")).to_contain_text("open the folder of the run")
 
 
 def test_bad_input_and_stop(server: str, visit: Visiting) -> None:

@@ -16,12 +16,18 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from dard import InputError
+from dard import InputError, load_model
+from dard.experiments.points import Point
+from dard.experiments.sweep import Job, decode_and_score, whole_text
+from dard.experiments.variants import Variant
+from dard.session import Session
 from dard.tasks import Item
-from dard.tasks.benchmarks import BENCHMARKS, open_benchmark
+from dard.tasks.benchmarks import BENCHMARKS, PRESETS, open_benchmark
 from dard.tasks.benchmarks.mathematics import same_answer
 from dard.tasks.benchmarks.programs import written_code
 from dard.tasks.benchmarks.sandbox import passes
+from tests.experiments.tiny_task import TinyTask
+from tests.experiments.tiny_task import model as tiny_model
 
 GSM8K = [
     {"question": "Ann has 1,000 pens and buys 8. How many?", "answer": "1000 + 8 = <<1000+8=1008>>1008\n#### 1,008"},
@@ -285,3 +291,82 @@ def test_what_the_extra_brings_is_asked_for_before_anything_runs(
         open_benchmark("gsm8k", questions)
     with pytest.raises(InputError, match=r"needs pyarrow, which is not .* the extra 'benchmarks'"):
         open_benchmark("arc-c", choices)
+
+
+# Protocols.
+
+
+def test_each_benchmark_has_its_protocols_with_their_thresholds() -> None:
+    thresholds = {
+        kind.name: protocol.presets["wino"]["threshold"]
+        for kind, protocol in PRESETS.values()
+        if protocol.name == "wino"
+    }
+    assert thresholds == {
+        "gsm8k": 0.6, "math-500": 0.7, "mbpp": 0.8, "countdown-numbers": 0.5, "sudoku-grids": 0.7, "arc-c": 0.5,
+    }  # fmt: skip
+    assert {name for name in PRESETS if name.endswith("-llada")} == {
+        "gsm8k-llada", "math-500-llada", "mbpp-llada", "arc-c-llada",
+    }  # fmt: skip
+    source = PRESETS["arc-c-wino"][1].source
+    assert source is not None and "validation" in source.file
+
+
+def test_winos_prompt_has_the_instruction_first_and_begins_the_answer(tmp_path: Path) -> None:
+    benchmark, item = first("gsm8k-wino", tmp_path, GSM8K)
+    assert item.prompt.endswith("\n\n" + GSM8K[0]["question"]) and "<reasoning>" in item.prompt
+    assert (benchmark.name, benchmark.prefill, benchmark.whole) == ("gsm8k-wino", "<reasoning>", True)
+    assert (item.gen_length, benchmark.block_length) == (256, 128)
+    assert first("mbpp-wino", tmp_path, MBPP, run_code=True)[0].prefill == "```python\n"
+    longer, item = first("gsm8k-llada", tmp_path, GSM8K)
+    assert (item.gen_length, longer.block_length, longer.presets) == (512, 512, {"all": {"eos": "last"}})
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("\\boxed{1,008 pens}", True),
+        ("\\boxed{many} so 1,008", True),
+        ("1008, no, 7", False),
+        ("\\boxed{1008.0}", True),
+        ("nothing", False),
+    ],
+)
+def test_winos_numbers(tmp_path: Path, text: str, right: bool) -> None:
+    benchmark, item = first("gsm8k-wino", tmp_path, GSM8K)
+    assert benchmark.score(item, text).right is right
+
+
+def test_an_opened_fence_is_part_of_the_code(tmp_path: Path) -> None:
+    benchmark, item = first("mbpp-wino", tmp_path, MBPP, run_code=True)
+    assert benchmark.score(item, "def add(a, b):\n    return a + b\n```\nThat is it.").right
+
+
+def test_right_blanks_are_counted_over_all_blanks_and_every_solution_is_right(tmp_path: Path) -> None:
+    records = [*SUDOKU, {"Puzzle": "0" * 16, "Solution": "1234341221434321"}]
+    benchmark = open_benchmark("sudoku-grids-wino", write(tmp_path, records))
+    one, open_one = benchmark.test_items(2)
+    other = benchmark.score(open_one, "<answer>4321214312343412</answer>")
+    assert other.right and other.weight == 16, "another solution than the file's"
+    wrong = benchmark.score(one, "<answer>4234341221434321</answer>")
+    rows = [{"score": s.details["cells"], "weight": s.weight} for s in (wrong, other)]
+    assert Point(Variant("v", "dard"), rows).accuracy == pytest.approx(16 / 17)
+
+
+def test_an_end_in_the_middle_ends_nothing_where_the_whole_region_is_read() -> None:
+    session = Session(load_model("embedded"), "Q : Tom", gen_length=3)
+    for position, token in enumerate(("has", "[EOS]", "pens")):
+        session = session.edit(position, token=token, state="U")
+    assert session.trace.text == "has" and whole_text(session) == "has pens"
+
+
+def test_a_protocol_sets_what_a_variant_leaves_open_and_begins_every_answer() -> None:
+    task = TinyTask()
+    task.prefill, task.presets = " w4", {"all": {"eos": "last"}, "wino": {"threshold": 0.3}}  # type: ignore[attr-defined]
+    job = Job.of(tiny_model(), task, 1)
+    assert job.scope.settings(Variant("v", "wino"), 0)["threshold"] == 0.3
+    own = job.scope.settings(Variant("v", "wino", {"threshold": 0.5}), 0)
+    assert (own["threshold"], own["eos"]) == (0.5, "last")
+    (session,) = job.sessions(Variant("v", "wino"), [0])
+    assert session.state.prompt[-1] == job.model.encode("w4")[0] and session.prompt == job.scope.items[0].prompt
+    assert decode_and_score(job, Variant("v", "wino"), [0])[0]["passes"] > 0

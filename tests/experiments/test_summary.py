@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dard.experiments.points import Point, frontier, interval
-from dard.experiments.variants import Variant
+from dard.experiments.pareto import peaks
+from dard.experiments.points import Point, area_under_parallelism, frontier, interval, most_tokens
+from dard.experiments.variants import ONE_BY_ONE, Variant
 
 coordinate = st.tuples(st.integers(0, 10), st.integers(1, 12))
 clouds = st.lists(coordinate, min_size=1, max_size=25)
@@ -74,3 +78,56 @@ def test_a_point_is_the_mean_of_its_rows() -> None:
 def test_one_slow_moment_does_not_make_a_decoder_slow() -> None:
     rows = [{"score": 1.0, "passes": 2, "tokens": 8, "seconds": s, "revocations": 0} for s in (0.2, 0.2, 9.0, 0.2)]
     assert Point(Variant("v", "dard"), rows).tokens_per_second == 32 / 0.8
+
+
+def told(tokens: int, ends: int, score: float, passes: int, decoder: str = "dard") -> Point:
+    row = {"score": score, "passes": passes, "tokens": tokens, "without_end": tokens - ends, "seconds": 1.0}
+    return Point(Variant("v", decoder), [row, row])
+
+
+def test_tokens_per_pass_are_counted_with_the_ends_of_text_and_without() -> None:
+    point = told(24, 6, 1.0, 4)
+    assert (point.per_pass(), point.per_pass("without_end")) == (6.0, 4.5)
+    del point.rows[0]["without_end"]  # a file of 0.1
+    assert (point.per_pass(), point.per_pass("without_end")) == (6.0, None)
+
+
+@given(st.lists(st.tuples(st.floats(1, 16), st.floats(0, 100)), min_size=1, max_size=8), st.floats(0, 20))
+def test_the_area_under_parallelism_is_the_sum_that_is_written(pairs: list, more: float) -> None:
+    """The formula, literally: ρ₁y₁ + ½ Σ (ρᵢ − ρᵢ₋₁)(yᵢW(yᵢ) + yᵢ₋₁W(yᵢ₋₁))."""
+    best = max(y for _, y in pairs) + more
+    kept = sorted(pairs)
+    kept = [pair for pair in kept if pair[1] >= kept[0][1] - 5]
+
+    def w(y: float) -> float:
+        return min(math.exp(-3 * (1 - y / best)), 1)
+
+    area = kept[0][0] * kept[0][1]
+    for i in range(1, len(kept)):
+        (before, y0), (rho, y) = kept[i - 1], kept[i]
+        area += 0.5 * (rho - before) * (y * w(y) + y0 * w(y0)) if best else 0
+    assert area_under_parallelism(pairs, best) == pytest.approx(area)
+
+
+def test_the_area_grows_with_speed_that_costs_no_accuracy_and_not_with_speed_that_does() -> None:
+    assert area_under_parallelism([(1, 80.0), (4, 80.0)], 80.0) == 320
+    assert area_under_parallelism([(1, 80.0), (4, 74.9)], 80.0) == 80
+
+
+def test_the_most_tokens_per_pass_with_an_accuracy() -> None:
+    found = [told(16, 0, 1.0, 16), told(16, 0, 0.9, 4), told(16, 0, 0.5, 2)]
+    assert [most_tokens(found, x) for x in (1.0, 0.9, 0.2)] == [1.0, 4.0, 8.0]
+    assert most_tokens(found[1:], 0.95) is None
+
+
+def test_each_decoder_stands_at_its_peak_beside_one_token_per_pass() -> None:
+    one = Point(ONE_BY_ONE, told(16, 0, 0.8, 16).rows)
+    best, fast = told(16, 4, 1.0, 4), told(16, 4, 0.7, 2)
+    for point in (one, best, fast):
+        point.beside = one
+    table = peaks([one, best, fast])
+    rows = {row[0]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    shown = rows["v"]
+    assert (shown["Gain (%)"], shown["Fewer"], shown["Tokens/pass, no worse"]) == ("+25.0", "×4.0", "4.00")
+    assert (shown["Tokens/pass"], shown["without end"], shown["AUP"]) == ("4.00", "3.00", "400.0")
+    assert len(rows) == 2 and rows[ONE_BY_ONE.name]["Gain (%)"] == "–"

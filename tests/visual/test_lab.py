@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ import dard
 from dard.experiments import Results
 from dard.models.base import Model
 from dard.state import InputError
+from tests.test_samples import evaluation
 from visual import lab as module
 from visual.lab import SAMPLES_AT_MOST, Lab
 
@@ -44,9 +46,9 @@ def test_an_experiment_tells_how_far_it_is_and_ends_with_its_results(lab: Lab) -
     assert json.dumps(last)
     variant = last["tables"][0]["variants"][-1]
     runs = lab.runs({"lab": last["lab"], "variant": variant})["runs"]
-    assert len(runs) == 2 and all([lane["decoder"] for lane in run["lanes"]] == ["dard", "standard"] for run in runs)
+    assert len(runs) == 2 and all([lane["decoder"] for lane in run["lanes"]] == ["dard", "saber"] for run in runs)
     lane = runs[0]["lanes"][0]
-    again = dard.decode(dard.load_model("embedded"), runs[0]["prompt"], lane["decoder"], **lane["settings"])
+    again = dard.decode(dard.load_model("embedded"), runs[0]["asked"], lane["decoder"], **lane["settings"])
     assert again.num_steps == runs[0]["passes"]
 
 
@@ -71,7 +73,7 @@ def test_an_experiment_yields_to_people(lab: Lab, monkeypatch: pytest.MonkeyPatc
             yield moved
 
     monkeypatch.setattr(module, "passes", passes)
-    rows = lab._kept[list(lab.experiment(asked()))[-1]["lab"]].rows  # type: ignore[union-attr]
+    rows = lab._kept[list(lab.experiment(asked()))[-1]["lab"]].results.rows  # type: ignore[union-attr]
     assert {*asked_for} == {("embedded", True)} and len(asked_for) == 5
     assert all(0 < row["seconds"] < 0.1 * row["passes"] for row in rows)
 
@@ -85,6 +87,72 @@ def test_it_stops_when_it_is_told_to(lab: Lab) -> None:
     assert rest[-1]["kind"] == "results" and rest[-1]["done"] < rest[-1]["total"]
     assert "so far" in rest[-1]["about"]
     lab.stop({"lab": first["lab"]})  # an experiment that has ended can be stopped again
+
+
+def upload(name: str, content: bytes, run: bytes = b"", folder: str = "") -> dict[str, str]:
+    rows, about = (base64.b64encode(each).decode() for each in (content, run))
+    return {"name": name, "folder": folder, "rows": rows, "run": about}
+
+
+def test_results_that_a_visitor_opens(lab: Lab) -> None:
+    key = list(lab.experiment(asked()))[-1]["lab"]
+    _, _, content = lab.file({"lab": key, "kind": "rows"})
+    view = lab.open({"files": [upload("mine.jsonl", content)]})
+    assert view["done"] == 10 and view["figure"]["data"] and len(view["variants"]) == 5
+    told = lab.runs({"lab": view["lab"], "variant": "", "only": "right", "sort": "revocations"})
+    assert told["all"] == 10 and told["count"] == len(told["runs"]) == 10 - told["wrong"]
+    assert all(run["right"] and len(run["lanes"]) == 2 for run in told["runs"])
+    two = lab.open({"files": [upload("a.jsonl", content, folder="a"), upload("b.jsonl", content, folder="b")]})
+    assert two["done"] == 20 and two["figure"] is None and len(two["variants"]) == 10
+    with pytest.raises(InputError, match="no table"):
+        lab.file({"lab": two["lab"], "kind": "rows"})
+
+
+def test_an_evaluation_is_opened_with_the_names_of_its_traces(lab: Lab, tmp_path: Path) -> None:
+    files = [evaluation(tmp_path / name, name) for name in ("dard", "wino")]
+    sent = [
+        upload("samples.jsonl", (f / "samples.jsonl").read_bytes(), (f / "run.json").read_bytes(), f.name)
+        for f in files
+    ]
+    told = lab.runs({"lab": lab.open({"files": sent})["lab"], "variant": "", "only": "wrong"})
+    first = told["runs"][0]
+    assert first["traces"] == [["dard", f"{7:016x}.json.gz"], ["wino", f"{7:016x}.json.gz"]]
+    assert first["target"] == "San Diego" and told["all"] == 6 and told["wrong"] == 2
+
+
+def test_hostile_results_are_refused_with_a_sentence(lab: Lab) -> None:
+    key = list(lab.experiment(asked()))[-1]["lab"]
+    _, _, content = lab.file({"lab": key, "kind": "rows"})
+    header, *rows = map(json.loads, content.decode().splitlines())
+
+    def lines(*entries: Any) -> bytes:
+        return "".join(json.dumps(entry) + "\n" for entry in entries).encode()
+
+    name = header["variants"][0]["name"]
+    evil = "<a href='javascript:alert(1)'>x</a>"
+    renamed = [{**row, "variant": evil if row["variant"] == name else row["variant"]} for row in rows]
+    variants = [header["variants"][0] | {"name": evil}, *header["variants"][1:]]
+    bad: list[Any] = [
+        None,
+        [],
+        ["x"],
+        [{"name": "x", "folder": "", "rows": "?"}],
+        [upload("x", b"nothing")],
+        [upload("x", lines(header | {"task_title": evil}, *rows))],
+        [upload("x", lines(header | {"task_title": 7}, *rows))],
+        [upload("x", lines(header | {"experiment": "unknown"}, *rows))],
+        [upload("x", lines(header | {"variants": variants}, *renamed))],
+        [upload("x", lines(header, *({**row, "passes": 0} for row in rows)))],
+        [upload("x", lines(header, *({**row, "score": "much"} for row in rows)))],
+        [upload("x", lines(header, *({k: v for k, v in row.items() if k != "score"} for row in rows)))],
+        [upload("x", lines(header, *rows).replace(b'"score": 1.0', b'"score": 1e999'))],
+        [upload("x", lines(header, *rows).replace(b'"score": 1.0', b'"score": NaN'))],
+        [upload("x", content)] * 21,
+    ]  # fmt: skip
+    for files in bad:
+        with pytest.raises(InputError) as error:
+            lab.open({"files": files})
+        assert "\n" not in str(error.value) and "<a" not in str(error.value)[:20]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,9 @@ def build_lab(studio: Studio) -> None:
     def lab_recorded(request: dict[str, Any]) -> dict[str, Any]:
         return lab.recorded(request)
 
+    def lab_open(request: dict[str, Any]) -> dict[str, Any]:
+        return lab.open(request)
+
     def lab_runs(request: dict[str, Any]) -> dict[str, Any]:
         return lab.runs(request)
 
@@ -29,7 +32,7 @@ def build_lab(studio: Studio) -> None:
         "mountLab",
         {"models": list(studio.models), **lab.offer()},
         {"experiment": lab.experiment},
-        calls=(lab_recorded, lab_runs, lab_stop, lab_file, plotly),
+        calls=(lab_recorded, lab_open, lab_runs, lab_stop, lab_file, plotly),
         queue="lab",  # an experiment takes minutes; decodes must not wait for it
         at_once=1,
     )

@@ -1,6 +1,8 @@
 """What benchmarks for real models have in common: records in, prompts and scores out.
 
-Promises: the same data, count and seed give the same items. Answers get 256 tokens in blocks of 128, as in the paper.
+Promises: the same data, count and seed give the same items. A benchmark can be asked by several protocols: ours, and
+those of papers whose figures one wants to meet. They differ in lengths, in how the prompt is built, in what of the
+answer is read, and in settings; the words are ours throughout.
 Does not know: models; a chat model wraps the prompt itself.
 """
 
@@ -8,8 +10,9 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,23 +20,67 @@ from dard.state import InputError
 from dard.tasks.base import Item, Score
 from dard.tasks.benchmarks.files import Record, Source
 
-GEN_LENGTH = 256
-BLOCK_LENGTH = 128
+
+@dataclass(frozen=True)
+class Protocol:
+    """How a benchmark is asked. By default ours: 256 tokens in blocks of 128, the question before the instruction.
+
+    `prefill` begins the answer. With `whole` all of the region is read, its marks dropped, and an end in the middle
+    ends nothing. `presets` are settings: for every decoder ("all"), and for one by its name. `source`: other records.
+    """
+
+    name: str = "ours"
+    gen_length: int = 256
+    block_length: int = 128
+    prefill: str = ""
+    whole: bool = False
+    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    source: Source | None = None
+
+
+OURS = Protocol()
+REASONING = "<reasoning>"
+_FORM = "First write your reasoning within <reasoning></reasoning>, then the answer within <answer></answer>."
+
+
+def wino(threshold: float, prefill: str = REASONING, source: Source | None = None) -> Protocol:
+    """WINO's: one turn of the user, instruction then question; the answer is begun; the whole region is read."""
+    presets = {"wino": {"threshold": threshold, "threshold_back": 0.9}}
+    return Protocol("wino", prefill=prefill, whole=True, presets=presets, source=source)
+
+
+def llada(length: int, eos: str = "last") -> Protocol:
+    """LLaDA's for its instruction models: one block, in which ends come last where its authors hold them back."""
+    return Protocol("llada", length, length, presets={"all": {"eos": eos}})
 
 
 class Benchmark(ABC):
     """One benchmark over its records. `measure` names the detail that counts, where right or wrong is too coarse."""
 
-    name: ClassVar[str]
-    title: ClassVar[str]
+    name: str
+    title: str
     source: ClassVar[Source | None] = None
     measure: ClassVar[str | None] = None
     runs_code: ClassVar[bool] = False
     packages: ClassVar[tuple[str, ...]] = ()  # of the extra `benchmarks`, to score an answer
-    block_length: ClassVar[int] = BLOCK_LENGTH
+    protocols: ClassVar[tuple[Protocol, ...]] = ()  # besides ours
 
-    def __init__(self, records: Sequence[Record]) -> None:
-        self.records = records
+    def __init__(self, records: Sequence[Record], protocol: Protocol = OURS) -> None:
+        self.records, self.protocol = records, protocol
+        if protocol is not OURS:
+            self.name, self.title = f"{self.name}-{protocol.name}", f"{self.title}, protocol {protocol.name}"
+        self.block_length, self.prefill = protocol.block_length, protocol.prefill
+        self.whole, self.presets = protocol.whole, protocol.presets
+
+    def ask(self, question: str, instruction: str, answer: str | None, **facts: Any) -> Item:
+        """An item whose prompt has both parts in the order of the protocol."""
+        prompt = f"{instruction}{self.form}\n\n{question}" if self.form else f"{question}\n{instruction}"
+        return Item(prompt, self.protocol.gen_length, answer, facts)
+
+    @property
+    def form(self) -> str:
+        """What follows an instruction where the answer is begun with a tag."""
+        return f" {_FORM}" if self.prefill == REASONING else ""
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         """`count` items drawn without repetition; asking for all gives them in the order of the file."""

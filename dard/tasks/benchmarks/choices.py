@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dard.tasks.base import Item, Score
-from dard.tasks.benchmarks.base import GEN_LENGTH, Benchmark, last_boxed
+from dard.tasks.benchmarks.base import Benchmark, last_boxed, llada, wino
 from dard.tasks.benchmarks.files import Record, Source
 
 _INSTRUCTION = "Think step by step, and put the letter of the right choice within \\boxed{}."
@@ -15,12 +15,14 @@ class ArcChallenge(Benchmark):
     name = "arc-c"
     title = "ARC-Challenge"
     source = Source("allenai/ai2_arc", "ARC-Challenge/test-00000-of-00001.parquet")
+    validation = Source("allenai/ai2_arc", "ARC-Challenge/validation-00000-of-00001.parquet")
+    protocols = (wino(0.5, source=validation), llada(512, eos="free"))
 
     def item(self, record: Record) -> Item:
         labels, texts = record["choices"]["label"], record["choices"]["text"]
         choices = "\n".join(f"{label}. {text}" for label, text in zip(labels, texts, strict=True))
-        prompt = f"Question: {record['question']}\n{choices}\n{_INSTRUCTION}"
-        return Item(prompt, GEN_LENGTH, record["answerKey"], {"labels": tuple(labels)})
+        question = f"Question: {record['question']}\n{choices}"
+        return self.ask(question, _INSTRUCTION, record["answerKey"], labels=tuple(labels))
 
     def score(self, item: Item, text: str) -> Score:
         return Score(chosen_label(text, item.facts["labels"]) == item.answer)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from dard.tasks.base import Item, Score
-from dard.tasks.benchmarks.base import GEN_LENGTH, Benchmark, answer_tag, last_boxed
+from dard.tasks.benchmarks.base import Benchmark, answer_tag, last_boxed, wino
 from dard.tasks.benchmarks.files import Record, Source
 
 _SIGNS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
@@ -18,6 +19,10 @@ _SIGNS: dict[type[ast.operator], Callable[[Fraction, Fraction], Fraction]] = {
     ast.Mult: operator.mul,
     ast.Div: operator.truediv,
 }
+_INSTRUCTION = (
+    "Use every number exactly once, and only +, -, * and /. Think step by step, and put only the expression within "
+    "<answer></answer>."
+)
 _LONGEST = 200  # characters of an expression that is looked at
 
 
@@ -27,21 +32,19 @@ class CountdownNumbers(Benchmark):
     name = "countdown-numbers"
     title = "Countdown (real models)"
     source = Source("Jiayi-Pan/Countdown-Tasks-3to4", "data/train-00000-of-00001.parquet")
+    protocols = (wino(0.5),)
 
     def item(self, record: Record) -> Item:
         if "nums" in record:
             numbers, target = [int(number) for number in record["nums"]], int(record["target"])
         else:
             numbers, target = [int(number) for number in record["input"].split(",")], int(record["output"])
-        prompt = (
-            f"Using the numbers {', '.join(map(str, numbers))}, write an arithmetic expression that equals {target}. "
-            "Use every number exactly once, and only +, -, * and /. Think step by step, and put only the expression "
-            "within <answer></answer>."
-        )
-        return Item(prompt, GEN_LENGTH, None, {"numbers": tuple(numbers), "target": target})
+        question = f"Write an arithmetic expression of the numbers {', '.join(map(str, numbers))} that equals {target}."
+        return self.ask(question, _INSTRUCTION, None, numbers=tuple(numbers), target=target)
 
     def score(self, item: Item, text: str) -> Score:
-        written = answer_tag(text) or last_boxed(text) or (text.strip().splitlines() or [""])[-1]
+        tagged = answer_tag(text)
+        written = last_boxed(tagged or text) or tagged or (text.strip().splitlines() or [""])[-1]
         return Score(reaches(written.split("=")[0], item.facts["numbers"], item.facts["target"]))
 
 
@@ -51,7 +54,7 @@ def reaches(expression: str, numbers: Sequence[int], target: int) -> bool:
     >>> reaches("(8 - 2) * 3", [2, 3, 8], 18), reaches("9 + 9", [2, 3, 8], 18)
     (True, False)
     """
-    cleaned = expression.replace("×", "*").replace("÷", "/").replace("\\times", "*").strip()
+    cleaned = re.sub(r"×|\\times|\\cdot", "*", re.sub(r"÷|\\div", "/", expression)).strip()
     try:
         tree = ast.parse(cleaned[:_LONGEST], mode="eval").body
         used: list[int] = []

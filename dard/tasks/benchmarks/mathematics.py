@@ -1,16 +1,30 @@
-"""GSM8K and MATH-500: answers compared as mathematics by math-verify."""
+"""GSM8K and MATH-500: answers compared as mathematics by math-verify; GSM8K by WINO's protocol as numbers."""
 
 from __future__ import annotations
 
+import re
 import threading
 from typing import Any
 
 from dard.tasks.base import Item, Score
-from dard.tasks.benchmarks.base import GEN_LENGTH, Benchmark, last_boxed
+from dard.tasks.benchmarks.base import Benchmark, last_boxed, llada, wino
 from dard.tasks.benchmarks.files import Record, Source
 
 _INSTRUCTION = "Please reason step by step, and put your final answer within \\boxed{}."
 _SECONDS = 5  # for parsing or comparing one answer
+_NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d*)?|[+-]?\.\d+")
+
+
+def final_number(text: str) -> float | None:
+    """The last number of the first box, else the last of the text, as WINO reads an answer.
+
+    >>> final_number(r"9 - 1, so \\boxed{1,008 pens}"), final_number("3 at first, -2.5 then."), final_number("none")
+    (1008.0, -2.5, None)
+    """
+    boxed = re.search(r"\\boxed\{(.*)\}", text)  # up to the last brace of its line
+    inside = _NUMBER.findall(boxed[1].replace(",", "").replace("+", "")) if boxed else []
+    found = inside or _NUMBER.findall(text)
+    return float(found[-1].replace(",", "")) if found else None
 
 
 def same_answer(gold: str, text: str) -> bool:
@@ -35,12 +49,16 @@ class Gsm8k(Benchmark):
     title = "GSM8K"
     packages = ("math-verify",)
     source = Source("openai/gsm8k", "main/test-00000-of-00001.parquet")
+    protocols = (wino(0.6), llada(512))
 
     def item(self, record: Record) -> Item:
         gold = record["answer"].rsplit("####", 1)[-1].strip().replace(",", "")
-        return Item(f"{record['question']}\n{_INSTRUCTION}", GEN_LENGTH, gold)
+        return self.ask(record["question"], _INSTRUCTION, gold)
 
     def score(self, item: Item, text: str) -> Score:
+        if self.protocol.name == "wino":
+            number = final_number(text)
+            return Score(number is not None and abs(number - float(str(item.answer))) < 1e-5)
         # The data's own mark for the final answer is accepted as well.
         answer = text.rsplit("####", 1)[-1] if "####" in text and "\\boxed" not in text else text
         return Score(same_answer(str(item.answer), answer))
@@ -51,9 +69,10 @@ class Math500(Benchmark):
     title = "MATH-500"
     packages = ("math-verify",)
     source = Source("HuggingFaceH4/MATH-500", "test.jsonl")
+    protocols = (wino(0.7), llada(512))
 
     def item(self, record: Record) -> Item:
-        return Item(f"{record['problem']}\n{_INSTRUCTION}", GEN_LENGTH, record["answer"])
+        return self.ask(record["problem"], _INSTRUCTION, record["answer"])
 
     def score(self, item: Item, text: str) -> Score:
         return Score(same_answer(str(item.answer), text))

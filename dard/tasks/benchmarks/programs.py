@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dard.tasks.base import Item, Score
-from dard.tasks.benchmarks.base import GEN_LENGTH, Benchmark
+from dard.tasks.benchmarks.base import Benchmark, llada, wino
 from dard.tasks.benchmarks.files import Record, Source
 from dard.tasks.benchmarks.sandbox import passes
 
@@ -15,6 +15,7 @@ class Mbpp(Benchmark):
     title = "MBPP"
     source = Source("google-research-datasets/mbpp", "full/test-00000-of-00001.parquet")
     runs_code = True
+    protocols = (wino(0.8, prefill="```python\n"), llada(256))
 
     def item(self, record: Record) -> Item:
         tests = [str(test) for test in record["test_list"]]
@@ -25,10 +26,10 @@ class Mbpp(Benchmark):
             + "\n".join(tests)
             + "\n\nWrite the code within ```python and ```."
         )
-        return Item(prompt, GEN_LENGTH, None, {"tests": "\n".join([setup, *tests])})
+        return Item(prompt, self.protocol.gen_length, None, {"tests": "\n".join([setup, *tests])})
 
     def score(self, item: Item, text: str) -> Score:
-        return Score(passes(f"{written_code(text)}\n\n{item.facts['tests']}\n"))
+        return Score(passes(f"{written_code(self.prefill + text)}\n\n{item.facts['tests']}\n"))
 
 
 def written_code(text: str) -> str:

@@ -1,0 +1,179 @@
+"""Answers for an evaluation harness: decoded in shared passes, cut where the harness stops, every decode kept.
+
+Promises: the same answers whatever the batch; prompts are token ids, as they stand; `gen_length` is what was set for
+the run, else what a task asks for, else the model's own. A sample that cannot be decoded (its prompt is longer
+than the model takes) gets an empty answer and a sentence in its row, and the others go on; if none can be, that
+sentence ends the run.
+Does not know: any harness. What asks is a list of `Request`s.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from dard import driver
+from dard.decoders import get_decoder, make_settings
+from dard.experiments.sweep import Row, told_of
+from dard.experiments.version import code_version, digest, fingerprint, machine
+from dard.harness.runs import RunFolder
+from dard.models import Model, load_model, with_image, with_thinking
+from dard.session import Session
+from dard.state import InputError
+
+ROOM = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")  # what harnesses call gen_length
+PICTURE = re.compile(r"<image ?\d*>")  # where a question says that a picture stands
+
+
+@dataclass(frozen=True)
+class Request:
+    """One sample. `prompt` gives its token ids when its turn comes; `options` is what its task asks of a generation."""
+
+    prompt: Callable[[], Sequence[int]]
+    task: str
+    sample: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Answers:
+    """A model and a decoder that answer, and the folder they leave behind.
+
+    `until` is what ends an answer where a task does not say. Whatever is no argument here is a setting of the decoder.
+    """
+
+    def __init__(
+        self,
+        harness: str,
+        pretrained: str = "embedded",
+        decoder: str = "dard",
+        *,
+        out: str | Path | None = None,
+        batch_size: int | str | None = None,
+        max_batch_size: int | None = None,
+        until: Sequence[str] = (),
+        think: bool = False,
+        record: bool = True,
+        **values: Any,
+    ) -> None:
+        own = get_decoder(decoder).Settings.allowed()
+        self.settings = {name: value for name, value in values.items() if name in own}
+        self.batch = read_batch(batch_size)
+        loading = {name: value for name, value in values.items() if name not in own}
+        unknown = set(loading) - set(load_model.__kwdefaults__ or ())
+        if unknown:
+            name = sorted(unknown)[0]
+            raise InputError(f"{name[:60]!r} is neither a setting of {decoder} nor an argument of load_model")
+        model = load_model(pretrained, **loading)
+        self.model: Model = with_thinking(model) if think else model
+        self.decoder, self.until, self.record = decoder, list(until), record
+        about = {
+            "harness": harness,
+            "model": self.model.name,
+            "weights": fingerprint(self.model),
+            "decoder": decoder,
+            "settings": make_settings(decoder, self.settings, self.model).as_dict(),
+            "batch": self.batch,
+            "code": code_version(),
+            "machine": machine(self.model),
+        }
+        name = f"{harness.split()[0]}-{decoder}-{time.strftime('%Y%m%d-%H%M%S')}"
+        self.run = RunFolder(Path("runs") / name if out is None else out, about)
+
+    def answer(self, requests: Sequence[Request]) -> list[str]:
+        """The answers, in the order of the requests."""
+        began = len(self.run.rows)
+        with tqdm(total=len(requests), desc=f"decoding with {self.decoder}") as bar:
+            for first in range(0, len(requests), self.batch):
+                some = requests[first : first + self.batch]
+                self.run.add(self._rows(some))
+                bar.update(len(some))
+        rows = self.run.rows[began:]
+        problems = [row["problem"] for row in rows if row["problem"]]
+        if problems and len(problems) == len(rows):
+            raise InputError(f"none of the {len(rows)} samples could be decoded; the first: {problems[0]}")
+        if problems:
+            tqdm.write(f"{len(problems)} of {len(rows)} samples were not decoded; their rows say why")
+        return [row["text"] for row in rows]
+
+    def _rows(self, requests: Sequence[Request]) -> list[Row]:
+        rows: list[Row] = [{"task": each.task, "sample": each.sample} for each in requests]
+        going: list[tuple[Row, Request, Session]] = []
+        for row, each in zip(rows, requests, strict=True):
+            nothing = {"passes": 0, "tokens": 0, "revocations": 0, "ended_by": None, "text": "", "seconds": 0.0}
+            row |= {"prompt_hash": None, "trace": None, "problem": None, **nothing}
+            try:
+                ids = list(each.prompt())
+                row["prompt_hash"] = digest([f"{ids} ".encode()])
+                going.append((row, each, self._session(ids, row["prompt_hash"], each.options)))
+            except InputError as error:
+                row["problem"] = str(error)
+        driver.finish([session for *_, session in going])
+        for row, each, session in going:
+            row |= {**told_of(session.trace), "trace": self.run.keep(row["prompt_hash"], session.trace)}
+            row["text"] = cut(row["text"], each.options.get("until", self.until))
+        return rows
+
+    def _session(self, ids: Sequence[int], prompt_hash: str, options: Mapping[str, Any]) -> Session:
+        """A task's room and noise count unless the run has its own; a prompt that comes again gets other noise."""
+        asked: dict[str, Any] = {}
+        if (room := next((options[name] for name in ROOM if options.get(name)), None)) is not None:
+            asked["gen_length"] = room
+        if options.get("do_sample") is not False and options.get("temperature"):
+            asked["temperature"] = options["temperature"]
+        values = asked | self.settings
+        if values.get("temperature"):
+            values["seed"] = int(values.get("seed", 0)) + self.run.times(prompt_hash)
+        return Session(self.model, ids, self.decoder, record=self.record, **values)
+
+
+def read_batch(value: int | str | None) -> int:
+    """How many samples share their passes.
+
+    >>> read_batch("8"), read_batch(None)
+    (8, 1)
+    """
+    text = "1" if value is None else str(value)
+    if not text.isdecimal() or not 1 <= int(text) <= 1024:
+        raise InputError(f"batch_size = {text[:40]!r} is not allowed; batch_size must be a whole number from 1 to 1024")
+    return int(text)
+
+
+def cut(text: str, until: str | Sequence[str]) -> str:
+    """The text before the first of the strings that end it.
+
+    >>> cut("so 4\\n\\nQ: next", ["Q:", "\\n\\n"])
+    'so 4'
+    """
+    stops = [until] if isinstance(until, str) else [str(stop) for stop in until or ()]
+    return text[: min((place for stop in stops if stop and (place := text.find(stop)) >= 0), default=len(text))]
+
+
+def bare_prompt(model: Model, context: str) -> list[int]:
+    """The token ids of a text that is complete: whatever wraps it has wrapped it."""
+    if getattr(model, "suffix", ()):
+        raise InputError(f"model {model.name!r} puts marks after its text, for which a harness's prompt has no place")
+    return [*getattr(model, "prefix", ()), *getattr(model, "encode_piece", model.encode)(context)]
+
+
+def pictured_prompt(model: Model, context: str, pictures: Sequence[Any], fit: str = "crop") -> list[int]:
+    """The token ids of a question with pictures before it; where the question mentions their places is left out."""
+    shown = with_image(model, *pictures, fit=fit) if pictures else model
+    return [*getattr(shown, "prefix", ()), *shown.encode(PICTURE.sub("", context).strip())]
+
+
+def verdict(scores: Mapping[str, Any]) -> Row:
+    """What a row tells of a harness's scores for one sample: the first counts, `details` has all that are numbers.
+
+    >>> verdict({"exact_match,strict": 1.0, "exact_match,loose": 0})["right"]
+    True
+    """
+    details = {name: float(value) for name, value in scores.items() if isinstance(value, bool | int | float)}
+    score = next(iter(details.values()), None)
+    right = None if score is None or not 0 <= score <= 1 else score == 1
+    return {"score": score, "right": right, "details": details}
