@@ -30,7 +30,7 @@ def rms(x: Tensor, weight: Tensor) -> Tensor:
 def rotated(x: Tensor, positions: Tensor, theta: float = 500000.0) -> Tensor:
     """[heads, S, width] turned by its positions, in float32, and cast back."""
     width = x.shape[-1]
-    turns = positions[:, None].float() / theta ** (torch.arange(0, width, 2).float() / width)
+    turns = positions[:, None].float() * (1.0 / theta ** (torch.arange(0, width, 2).float() / width))
     angle = torch.cat([turns, turns], dim=-1)
     wide = x.float()
     half = torch.cat([-wide[..., width // 2 :], wide[..., : width // 2]], dim=-1)
