@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dard.decoders.base import Decision, block_places
-from dard.driver import TOKENS_AT_MOST, altered, ask, rows_of
+from dard.driver import TOKENS_AT_MOST, altered, ask, decide, rows_of
 from dard.models.base import Answer, Question, answer_all, check_needs, offers
 from dard.models.memory import memory_guard
 from dard.session import Session
@@ -183,7 +183,7 @@ def judge(session: Session, position: int, question: Question, answer: Answer) -
     """The verdict as it was: on which token, by which path, and how sure."""
     model, state = session.model, session.state
     held = state.tokens[position]
-    decision = decide(session, held, question, answer)
+    decision = decided(session, held, question, answer)
     path = next(
         (each.name for each in reversed(session.decoder.about.paths) if at(decision, each.name, position)), None
     )
@@ -209,17 +209,17 @@ def judge(session: Session, position: int, question: Question, answer: Answer) -
 
 def cause_of(session: Session, verdict: Verdict, place: int, show: bool, question: Question, answer: Answer) -> Cause:
     """The same verdict with one token hidden or shown."""
-    decision = decide(session, verdict.token, question, answer)
+    decision = decided(session, verdict.token, question, answer)
     values = {name: probability(at(decision, name, verdict.position), verdict.token) for name in verdict.paths}
     letter = decision.verdict(verdict.position, session.state.states[verdict.position])
     return Cause(place, values[verdict.path], letter, show, values)
 
 
-def decide(session: Session, token: int, question: Question, answer: Answer) -> Decision:
+def decided(session: Session, token: int, question: Question, answer: Answer) -> Decision:
     """What the decoder makes of an answer, with the probability of a token in every table."""
     watching = replace(session.state, record=True, watched=(token,))
     with torch.inference_mode():
-        return session.decoder.decide(session.model, session.settings, watching, question, answer)
+        return decide(session.decoder, session.model, session.settings, watching, question, answer)
 
 
 def at(decision: Decision, path: str, position: int) -> dict[int, float]:

@@ -176,9 +176,7 @@ def finish_step(
 ) -> tuple[Step, DecodeState]:
     """The half of a step that comes after the forward pass."""
     began = time.perf_counter()
-    if settings.eos == "never" and model.eos_id is not None:
-        answer.logits[:, model.eos_id] = -torch.inf
-    decision = decoder.decide(model, settings, state, question, answer)
+    decision = decide(decoder, model, settings, state, question, answer)
     after = apply(state, decision)
     done = decoder.block_done(after)
     moved = after.at_open_block() if done else after
@@ -193,6 +191,15 @@ def finish_step(
     step.peak_bytes = peak_bytes(model.device)
     step.other_seconds = round(time.perf_counter() - began, 6)
     return step, moved
+
+
+def decide(
+    decoder: Decoder, model: Model, settings: Settings, state: DecodeState, question: Question, answer: Answer
+) -> Decision:
+    """What a decoder makes of an answer; one that shall never end gets to see no end."""
+    if settings.eos == "never" and model.eos_id is not None:
+        answer.logits[:, model.eos_id] = -torch.inf
+    return decoder.decide(model, settings, state, question, answer)
 
 
 def apply(state: DecodeState, decision: Decision) -> DecodeState:

@@ -120,6 +120,17 @@ def predictions(run: Session, step: Any) -> dict[int, int]:
     return {i: step.paths[name].at(i)[0][0] for i in step.paths[name].positions}
 
 
+@pytest.mark.parametrize("decoder", ["dard", "standard"])
+def test_never_holds_for_causes_too(decoder: str) -> None:
+    """The verdict that is explained is the one that was made: of a model that cannot say it."""
+    run = session(decoder, eos="never")
+    step = run.step()
+    for position in step.decided:
+        *_, verdict = dard.examine(run, 1, position, shown=False)
+        assert verdict.token == step.tokens[position] != EOS_ID
+        assert verdict.actual == pytest.approx(step.confidence[position], abs=1e-5)
+
+
 @pytest.mark.parametrize("decoder", ["dard", "wino"])
 def test_last_never_enters_a_verification(decoder: str) -> None:
     """An end that a position holds is judged by its probability, and stays if that is high enough."""
