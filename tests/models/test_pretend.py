@@ -16,7 +16,7 @@ import pytest
 import torch
 
 import dard
-from dard import driver
+from dard import cause, driver
 from dard.decoders import DECODERS
 from dard.experiments import make_plan, run
 from dard.models import Question, with_image
@@ -54,6 +54,7 @@ CASES = [(name, settings) for name in DECODERS for settings in [*ALL, *MORE.get(
 @pytest.fixture(autouse=True)
 def no_inference_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     """It knows no tensors that are made in Python."""
+    monkeypatch.setattr(torch, "inference_mode", torch.no_grad)
     monkeypatch.setattr(driver, "finish_step", driver.finish_step.__wrapped__)  # type: ignore[attr-defined]
 
 
@@ -230,6 +231,25 @@ def test_an_experiment_there() -> None:
     with pretending():
         assert rows(moved(model)) == here
     assert here
+
+
+def test_causes_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several passes, of which the first tells who is looked at."""
+    monkeypatch.setattr(cause, "TOKENS_AT_MOST", 60)
+    model = speaking(1)
+
+    def found(model: Any) -> tuple[dard.Verdict, Any]:
+        session = Session(model, PROMPT, "dard", **SIZES)
+        session.step()
+        return list(cause.before(session, 1))[-1], cause.attention(session)
+
+    here, looked = found(model)
+    with pretending():
+        there, looks = found(moved(model))
+    np.testing.assert_allclose(looks, looked, atol=1e-5)
+    assert (here.token, here.state) == (there.token, there.state)
+    effects = [{(each.position, each.shown): each.without for each in verdict.causes} for verdict in (here, there)]
+    assert effects[0] and effects[0] == pytest.approx(effects[1], abs=1e-5)
 
 
 @pytest.mark.parametrize("top", [True, False])
