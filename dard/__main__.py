@@ -77,12 +77,7 @@ def given_settings(args: argparse.Namespace) -> dict[str, Any]:
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="embedded", help="a name from `models`, a folder, or a hub id")
-    parser.add_argument("--device", help="cpu, cuda, cuda:1, mps")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="precision of the weights")
-    parser.add_argument("--device-map", metavar="MAP", help="spread the model over several devices: auto, balanced")
-    parser.add_argument("--quantise", type=int, metavar="BITS", help="store weights in 4 or 8 bits")
-    parser.add_argument("--plain", action="store_true", help="take the prompt as it stands, also for a chat model")
-    add_training(parser)
+    add_loading(parser)
     parser.add_argument(
         "--image", metavar="FILE", action="append", help="show the model a picture, if it takes one; may be repeated"
     )
@@ -90,29 +85,32 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--think", action="store_true", help="tell the model to think first, if it can be told")
 
 
-def add_training(parser: argparse.ArgumentParser) -> None:
-    """How a mask-filling Llama or Qwen was trained, where its files do not say."""
+def add_loading(parser: argparse.ArgumentParser) -> None:
+    """How models are loaded: what `load_model` takes, for every command and the page."""
+    parser.add_argument("--device", help="cpu, cuda, cuda:1, mps")
+    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"), help="precision of the weights")
+    parser.add_argument("--device-map", metavar="MAP", help="spread the model over several devices: auto, balanced")
+    parser.add_argument("--quantise", type=int, metavar="BITS", help="store weights in 4 or 8 bits")
+    parser.add_argument("--plain", action="store_true", help="take the prompt as it stands, also for a chat model")
     parser.add_argument(
         "--attention", metavar="HOW", help="bidirectional, or block:N; only where the model does not say"
     )
     parser.add_argument("--shift", action="store_const", const=True, help="the model predicts one position ahead")
+    parser.add_argument(
+        "--image-encoder", metavar="FOLDER", help="where the encoder of pictures is, in place of the hub (or a hub id)"
+    )
+
+
+def loading_options(args: argparse.Namespace) -> dict[str, Any]:
+    names = ("device", "dtype", "device_map", "quantise", "attention", "shift", "image_encoder")
+    return {"chat": False if args.plain else None, **{name: getattr(args, name) for name in names}}
 
 
 def open_model(args: argparse.Namespace) -> Any:
     from dard.models import load_model, with_image, with_thinking
 
     with loading_bar() as tell:
-        model = load_model(
-            args.model,
-            progress=tell,
-            device=args.device,
-            dtype=args.dtype,
-            device_map=args.device_map,
-            quantise=args.quantise,
-            chat=False if args.plain else None,
-            attention=args.attention,
-            shift=args.shift,
-        )
+        model = load_model(args.model, progress=tell, **loading_options(args))
     model = with_thinking(model) if args.think else model
     return with_image(model, *args.image, fit="squeeze" if args.squeeze else "crop") if args.image else model
 
@@ -183,11 +181,8 @@ def compare_command(args: argparse.Namespace) -> None:
         for _ in passes(list(sessions.values())):
             bar.update(task, completed=sum(session.finished for session in sessions.values()))
     traces = {name: session.trace for name, session in sessions.items()}
-    if args.trace:
-        folder = Path(args.trace)
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, trace in traces.items():
-            save(trace, str(folder / f"{name}.json.gz"))
+    for name, trace in traces.items() if args.trace else ():
+        save(trace, f"{args.trace}/{name}.json.gz", new_folder=True)
     if args.json:
         bodies = {name: trace.as_dict() for name, trace in traces.items()}
         sys.stdout.write(json.dumps(bodies, ensure_ascii=False) + "\n")
@@ -209,8 +204,10 @@ def own_settings(items: Sequence[str], decoders: Sequence[str]) -> dict[str, dic
     return own
 
 
-def save(trace: Any, path: str) -> None:
+def save(trace: Any, path: str, new_folder: bool = False) -> None:
     try:
+        if new_folder:
+            Path(path).parent.mkdir(parents=True, exist_ok=True)
         trace.save(path)
     except OSError as error:
         raise InputError(f"trace cannot be written to {path!r}: {error.strerror}") from None
@@ -515,7 +512,8 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Parser)
     for name, (about, add_arguments) in COMMANDS.items():
-        commands.add_parser(name, help=about).add_arguments = add_arguments
+        # In full: half a --load would be read as one, and its file not be loaded.
+        commands.add_parser(name, help=about, allow_abbrev=False).add_arguments = add_arguments
     return parser
 
 

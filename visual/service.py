@@ -164,7 +164,7 @@ class Studio:
     """The service behind a page. One instance per server."""
 
     def __init__(self, models: tuple[str, ...] = ("embedded",), **loading: Any) -> None:
-        """`loading` goes to `dard.load_model`: device, dtype, device_map, quantise, chat."""
+        """`loading` goes to `dard.load_model`: device, dtype, device_map, quantise, chat, …"""
         self.models = models
         self.loading = loading
         self._images = Images()
@@ -187,7 +187,9 @@ class Studio:
             if name not in self._loaded:
                 from dard.models import load_model
 
-                self._loaded[name] = LOADED[name] = load_model(name, progress=progress, **self.loading)
+                known = ("attention", "shift") if find_card(name) else ()  # the registry says how its own were trained
+                loading = {key: value for key, value in self.loading.items() if key not in known}
+                self._loaded[name] = LOADED[name] = load_model(name, progress=progress, **loading)
             return self._loaded[name]
 
     def defaults(self, name: str) -> dict[str, dict[str, Any]] | None:

@@ -10,7 +10,7 @@ from typing import Any
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
-from dard.__main__ import add_training
+from dard.__main__ import add_loading, loading_options
 from dard.conductor import Conductor
 from dard.extras import need
 from dard.models import CARDS, offers
@@ -28,11 +28,7 @@ def add_app_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"offer this model; may be repeated ({', '.join(CARDS)}, a folder, a hub id). "
         "Default: the names in the environment variable DARD_MODELS, separated by commas, or embedded",
     )
-    parser.add_argument("--device", help="cpu, cuda, cuda:1, mps")
-    parser.add_argument("--dtype", choices=("float32", "bfloat16", "float16"))
-    parser.add_argument("--device-map", metavar="MAP", help="spread a model over several devices: auto, balanced")
-    parser.add_argument("--quantise", type=int, choices=(4, 8), help="store weights in so many bits")
-    add_training(parser)
+    add_loading(parser)
     parser.add_argument("--serial", action="store_true", help="one visitor's run after the other, for comparison")
     parser.add_argument("--mcp", action="store_true", help="offer the named endpoints to assistants too, as MCP tools")
     everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
@@ -50,15 +46,12 @@ def usual_models() -> str:
 
 def app_command(args: argparse.Namespace) -> None:
     named = [name.strip() for name in os.environ.get("DARD_MODELS", usual_models()).split(",") if name.strip()]
-    studio = Studio(
-        tuple(args.model or named or ["embedded"]),
-        device=args.device,
-        dtype=args.dtype,
-        device_map=args.device_map,
-        quantise=args.quantise,
-        attention=args.attention,
-        shift=args.shift,
-    )
+    loading = loading_options(args)
+    if where := {name: loading[name] for name in ("device", "dtype", "device_map", "quantise") if loading[name]}:
+        from dard.models.placement import read_placement
+
+        read_placement(**where)  # what cannot be is said now, not to the first visitor
+    studio = Studio(tuple(args.model or named or ["embedded"]), **loading)
     if args.mcp:
         need("--mcp", "mcp", "mcp")
     Conductor.together = not args.serial

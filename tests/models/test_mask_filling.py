@@ -12,6 +12,7 @@ from dard import __main__ as command_line
 from dard.models import CARDS
 from tests.models.families import write_a2d, write_bert, write_open_dllm, write_sdar
 from tests.models.folders import change_config
+from visual.service import Studio
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2", "qwen3"])
@@ -76,6 +77,13 @@ def test_the_command_line_can_say_it(tmp_path: Path, capsys: pytest.CaptureFixtu
     begin = ["decode", "the [MASK] of", "--model", str(folder)]
     assert command_line.main(begin) == 2 and "say attention" in capsys.readouterr().err
     assert command_line.main([*begin, "--attention", "bidirectional", "--shift"]) == 0
+
+
+def test_a_page_may_offer_it_beside_a_model_of_which_it_is_known(tmp_path: Path) -> None:
+    folder, _ = write_open_dllm(tmp_path / "m")
+    studio = Studio(("embedded", str(folder)), attention="bidirectional", shift=True)
+    models: list[Any] = [studio.model(name) for name in studio.models]
+    assert [model.shifted for model in models] == [False, True]
 
 
 def test_the_registry_knows_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

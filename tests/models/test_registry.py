@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import inspect
 import json
 import re
 from pathlib import Path
@@ -108,6 +110,10 @@ def test_the_command_line_takes_every_loading_option(capsys: pytest.CaptureFixtu
         assert "takes no image" in capsys.readouterr().err
     finally:
         del CARDS["two-cities"]
+    parser = argparse.ArgumentParser()
+    command_line.add_loading(parser)
+    options = command_line.loading_options(parser.parse_args([]))
+    assert {"name", "progress", *options} == set(inspect.signature(dard.load_model).parameters)
     assert command_line.main(["decode", "The", "--quantise", "5"]) == 2
     assert "quantise = 5 is not allowed" in capsys.readouterr().err
 
