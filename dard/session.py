@@ -44,6 +44,8 @@ class Session:
         **settings: Any,
     ) -> None:
         """`decoder` is a name, or a decoder itself. Without `record` a trace holds what was decided and no more."""
+        if isinstance(model, str):
+            raise InputError(f"model = {model[:60]!r} is a name; load it first: dard.load_model({model[:60]!r})")
         self.model = model
         self.decoder = get_decoder(decoder)
         self.settings = make_settings(self.decoder, settings, model)
@@ -320,11 +322,11 @@ def decode(
 def compare(
     model: Model,
     prompt: str | Sequence[int],
-    decoders: Sequence[str] = COMPARED,
+    decoders: Sequence[str | Decoder | type[Decoder]] = COMPARED,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     **common: Any,
 ) -> dict[str, Trace]:
-    """Decode the same prompt with several decoders, in shared passes.
+    """Decode the same prompt with several decoders, by name or themselves, in shared passes.
 
     `settings` holds each decoder's own; `common` goes to every decoder that has such a setting.
 
@@ -340,24 +342,25 @@ def compare(
 def comparison(
     model: Model,
     prompt: str | Sequence[int],
-    decoders: Sequence[str] = COMPARED,
+    decoders: Sequence[str | Decoder | type[Decoder]] = COMPARED,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
     **common: Any,
 ) -> dict[str, Session]:
     """The sessions of a comparison before their first step, by the decoders' names."""
     own = settings or {}
-    if not decoders:
+    compared = {decoder.name: decoder for decoder in map(get_decoder, decoders)}
+    if not compared:
         raise InputError("there is no decoder to compare; name at least one")
     for name in own:
-        if name not in decoders:
-            raise InputError(f"settings are given for {name!r}, which is not compared; there are {', '.join(decoders)}")
-    known = {name: get_decoder(name).Settings.allowed() for name in decoders}
+        if name not in compared:
+            raise InputError(f"settings are given for {name!r}, which is not compared; there are {', '.join(compared)}")
+    known = {name: decoder.Settings.allowed() for name, decoder in compared.items()}
     for name in common:
         if not any(name in fields for fields in known.values()):
-            raise InputError(f"{name!r} is not a setting of {', '.join(decoders)}")
+            raise InputError(f"{name!r} is not a setting of {', '.join(compared)}")
     return {
         name: Session(
-            model, prompt, name, **{k: v for k, v in common.items() if k in known[name]} | dict(own.get(name, {}))
+            model, prompt, decoder, **{k: v for k, v in common.items() if k in known[name]} | dict(own.get(name, {}))
         )
-        for name in decoders
+        for name, decoder in compared.items()
     }

@@ -168,6 +168,7 @@ def test_a_session_takes_a_name_a_class_or_a_decoder(kind: type[dard.Decoder]) -
     assert len({tuple(trace.tokens) for trace in traces}) == 1
     del DECODERS["mine"]
     assert dard.Session(model, "w5 w6", kind, gen_length=4).run().decoder == "mine"  # registered or not
+    assert list(dard.compare(model, "w5 w6", ["wino", kind], {"mine": {"rounds": 2}}, gen_length=4)) == ["wino", "mine"]
     with pytest.raises(dard.InputError, match="unknown decoder 'mine'; allowed are dard, wino"):
         dard.Session(model, "w5 w6", "mine")
 
@@ -290,14 +291,25 @@ def python_files() -> list[Path]:
 
 
 def branches_on_names(tree: ast.AST) -> list[str]:
-    """Comparisons with, cases of, tables keyed by and items of tables at a decoder's name: "line: name"."""
+    """Comparisons with, cases of, tables keyed by and items of tables at a decoder's name: "line: name".
+
+    Not a benchmark's protocol, which may be named after a decoder, nor the settings that it presets, which are data.
+    """
 
     def named(node: ast.expr | None) -> list[ast.Constant]:
         parts = node.elts if isinstance(node, ast.Tuple | ast.List | ast.Set) else [node]
         return [part for part in parts if isinstance(part, ast.Constant) and part.value in ALL_DECODERS]
 
     found: list[ast.Constant] = []
+    preset = [
+        part
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "presets"
+        for part in ast.walk(node)
+    ]
     for node in ast.walk(tree):
+        if node in preset or (isinstance(node, ast.Compare) and ast.unparse(node.left).endswith(".protocol.name")):
+            continue
         if isinstance(node, ast.Compare):
             found += [each for side in (node.left, *node.comparators) for each in named(side)]
         elif isinstance(node, ast.MatchValue):
@@ -318,7 +330,11 @@ def branches_on_names(tree: ast.AST) -> list[str]:
 )  # fmt: skip
 def test_the_search_finds_what_it_is_for(text: str) -> None:
     assert branches_on_names(ast.parse(text))
-    assert not branches_on_names(ast.parse("def f(decoder='dard'): return ('dard', 'wino'), Variant('x', 'dard')"))
+    for fine in (
+        "def f(decoder='dard'): return ('dard', 'wino'), Variant('x', 'dard')",
+        "presets = {'wino': {'threshold': 0.6}}\nself.protocol.name == 'wino'",
+    ):
+        assert not branches_on_names(ast.parse(fine))
 
 
 def test_no_python_outside_a_decoder_s_file_knows_it_by_name() -> None:

@@ -331,6 +331,8 @@ def test_compare_gives_a_common_setting_to_those_who_have_it() -> None:
     assert own["wino"].settings["threshold"] == 0.7
     with pytest.raises(ValueError, match="'gamma' is not a setting of dard, wino, saber, standard"):
         dard.compare(los_diego(), LOS_DIEGO, gamma=0.1)
+    with pytest.raises(dard.InputError, match=r"'embedded' is a name; load it first: dard.load_model\('embedded'\)"):
+        dard.decode("embedded", LOS_DIEGO)  # type: ignore[arg-type]
 
 
 def test_sessions_on_a_gpu_share_their_passes() -> None:
