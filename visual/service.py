@@ -26,7 +26,7 @@ from dard.experiments.variants import ONE_BY_ONE
 from dard.folders import assets
 from dard.metrics import measure
 from dard.models import with_thinking
-from dard.models.registry import CARDS, find_card
+from dard.models.registry import find_card
 from dard.session import COMPARED, Session
 from dard.settings import Settings
 from dard.state import STATE_NAMES, InputError, UnknownWords
@@ -145,7 +145,7 @@ class Arrival:
     """A model on its way, and how many wait for it."""
 
     def __init__(self, name: str) -> None:
-        card = CARDS.get(name)
+        card = find_card(name)
         size = f" ({card.parameters} parameters, {card.memory})" if card else ""
         self.name = name
         self.text = f"Loading {shown(name)}{size}; the first time this takes a while …"
@@ -785,9 +785,12 @@ def page_config(studio: Studio) -> dict[str, Any]:
 
 def card_words(name: str) -> dict[str, Any]:
     """What the page says of a model, and whether it takes pictures."""
-    card = CARDS.get(name)
+    card = find_card(name)
     if card is None:
-        return {"about": "a folder or hub repository", "images": False, "think": False}
+        from dard.models.families import sees_pictures
+
+        seeing = sees_pictures(name)  # those are also told how to think
+        return {"about": "a folder or hub repository", "images": seeing, "think": seeing}
     about = f"{card.title}; {card.parameters} parameters, {card.memory}; {card.licence}; {card.origin}"
     return {"about": about, "images": card.images, "think": card.think}
 

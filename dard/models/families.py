@@ -18,6 +18,14 @@ from dard.state import InputError
 ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, mask_filling, masked_lm)
 
 
+def sees_pictures(folder: str) -> bool:
+    """Whether the model in a folder, which is not loaded for it, takes pictures; one that cannot be read does not."""
+    try:
+        return mmada.matches(read_json(Path(folder), "config.json"))
+    except InputError:
+        return False
+
+
 def load_folder(folder: Path, asked: Asked) -> Model:
     """The model in a folder."""
     config = read_json(folder, "config.json")

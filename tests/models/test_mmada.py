@@ -21,6 +21,7 @@ from dard.state import initial_state
 from tests.models.families import LLAMA_CHAT, TEXT_TOKENS
 from tests.models.folders import change_config
 from tests.models.test_magvit import write_magvit
+from visual.service import Studio, page_config
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +131,12 @@ def test_a_vocabulary_without_room_for_the_codes_is_refused(mmada_folder: Path, 
     change_config(folder, codebook_size=16384)
     with pytest.raises(dard.InputError, match=r"126349 text tokens and 134656 rows; MMaDA needs"):
         dard.load_model(folder)
+
+
+def test_a_page_takes_pictures_for_one_from_a_folder(mmada_folder: Path, tmp_path: Path) -> None:
+    offered = (str(mmada_folder), "Gen-Verse/MMaDA-8B-MixCoT", "embedded", str(tmp_path))
+    cards = page_config(Studio(offered))["cards"]
+    assert [(card["images"], card["think"]) for card in cards.values()] == [(True, True)] * 2 + [(False, False)] * 2
 
 
 def test_which_models_take_pictures(mmada: Any) -> None:
