@@ -200,6 +200,16 @@ class Link(NamedTuple):
     settings: dict[str, Any]
 
 
+class Happened:
+    """An event of a step as an attribute: the positions it happened to."""
+
+    def __init__(self, event: str) -> None:
+        self.event = event
+
+    def __get__(self, step: Step, kind: type[Step]) -> list[int]:
+        return step.happened(self.event)
+
+
 @dataclass
 class Step:
     """One forward pass and the state update after it. Lists run over the positions of the generation region.
@@ -325,37 +335,14 @@ class Step:
     def top(self) -> dict[str, Top]:
         return self.paths
 
-    @property
-    def decided(self) -> list[int]:
-        return self.happened("decided")
-
-    @property
-    def promoted(self) -> list[int]:
-        return self.happened("promoted")
-
-    @property
-    def weakened(self) -> list[int]:
-        return self.happened("weakened")
-
-    @property
-    def demoted(self) -> list[int]:
-        return self.happened("demoted")
-
-    @property
-    def replaced(self) -> list[int]:
-        return self.happened("replaced")
-
-    @property
-    def accepted(self) -> list[int]:
-        return self.happened("accepted")
-
-    @property
-    def edited(self) -> list[int]:
-        return self.happened("edited")
-
-    @property
-    def forced(self) -> list[int]:
-        return self.happened("forced")
+    decided = Happened("decided")
+    promoted = Happened("promoted")
+    weakened = Happened("weakened")
+    demoted = Happened("demoted")
+    replaced = Happened("replaced")
+    accepted = Happened("accepted")
+    edited = Happened("edited")
+    forced = Happened("forced")
 
     def hides(self, place: int, position: int) -> bool:
         """Whether a token was hidden by hand from what was predicted at a position."""

@@ -28,7 +28,7 @@ class NotEnoughMemory(InputError):
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """In bytes. `weights` of the model, `peak` since the start or the last `reset_peak`, `free` and `total` of the
+    """In bytes. `weights` of the model, `peak` since the start, `free` and `total` of the
     device; None where it cannot be told."""
 
     device: str
@@ -75,12 +75,6 @@ def peak_bytes(device: torch.device) -> int | None:
         return None
     unit = 1 if sys.platform == "darwin" else 1024
     return unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-
-
-def reset_peak(model: Any) -> None:
-    """Measure the peak anew from here."""
-    if model.device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(model.device)
 
 
 def check_room(name: str, weights: int, device: torch.device) -> None:
