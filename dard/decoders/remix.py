@@ -201,7 +201,7 @@ class Remix(Decoder):
         compared = against(c, tau, "τ")
         if step.states[position] != MASKED:
             if position in step.forced:
-                return f"{token} was committed although {compared}: no position passed, so the surest one did."
+                return f"{token} was committed although it has {compared}: no position passed, so the surest one did."
             return f"{token} was committed: {compared}."
         best = words.guess(step, position, "x") or "its best guess"
         why = f"{best} has {compared}"
@@ -215,7 +215,7 @@ class Remix(Decoder):
         if position in step.happened("still_rejected"):
             return f"{said}. Its mix stays rejected: with nothing to compare it with, JS is {moved}."
         if position in step.happened("rejected"):
-            lasts = " and all later ones do: an empty mix is about 0.35 away from any prediction"
+            lasts = ", and so do all later ones: an empty mix is about 0.35 away from any prediction"
             plain = f"The next pass sees a plain mask{lasts if limit < STICKY else ''}"
             return f"{said}. Its mix was rejected: JS to the pass before is {moved}. {plain}."
         share = step.column("words")[position] or 0.0
