@@ -22,11 +22,12 @@ const keyOf = (step, position) => `${step}/${position}`;
 
 /** The heading of two panels that stand in one place: which of them is in view. */
 export function sideTabs(viewer) {
-  const tab = (side, name, key) => h('button', { type: 'button', role: 'tab', 'data-value': side, onclick: () => viewer.set({ side }) }, name, h('kbd', {}, key));
+  const tab = (side, name, key) => h('button', { type: 'button', role: 'tab', 'data-value': side, onclick: () => viewer.set({ side }) }, h('span', {}, name), h('kbd', {}, key));
   return h('h2', { class: 'dv-sides', role: 'tablist', 'aria-label': 'mask or causes' }, tab('mask', 'Mask', 'm'), tab('causes', 'Causes', 'c'));
 }
 
-export function showSide(tabs, side) {
+export function showSide(tabs, side, lane) {
+  setText(tabs.firstChild.firstChild, lane.about.graph?.title ?? 'Mask');
   for (const tab of tabs.children) tab.setAttribute('aria-selected', String(tab.dataset.value === side));
 }
 
@@ -288,7 +289,7 @@ export class Causes {
   draw() {
     const { viewer, verdict } = this;
     const { lane, state } = viewer;
-    showSide(this.tabs, 'causes');
+    showSide(this.tabs, 'causes', lane);
     setText(this.sub, `step ${lane.at(state.step).index} · position ${state.position}`);
     const message = this.lacking ?? (verdict ? '' : this.busy ? 'Hiding one token after the other …' : 'Waiting …');
     this.message.hidden = !message;

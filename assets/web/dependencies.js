@@ -1,6 +1,7 @@
 // The panel of dependencies: how strongly the positions that a rule went through depend on one another, in its order, and
 // who kept whom waiting. It stands in the place of the mask. The cells of a step are asked for when the step is in view.
 
+import { showSide, sideTabs } from './causes.js';
 import { choice, h, pixel, pointOn, press, put, setText, sized, twoShort } from './dom.js';
 import { rich } from './symbols.js';
 import { LETTER, Lane } from './unpack.js';
@@ -28,8 +29,7 @@ export class Dependencies {
     this.viewer = viewer;
     this.cell = null; // under the pointer: [row, column] of the graph
     this.canvas = h('canvas', { class: 'dv-graph', role: 'img', 'aria-label': 'dependencies' });
-    this.title = h('h2', {}, Dependencies.title);
-    this.sub = h('span', { class: 'dv-sub' });
+    this.tabs = sideTabs(viewer);
     this.order = choice('order of the dependencies', [['order', 'in order'], ['position', 'by position']], (graph) => viewer.set({ graph }));
     this.limit = h('b', {});
     this.pin = h('i', {});
@@ -40,7 +40,7 @@ export class Dependencies {
     this.note = h('div', { class: 'dv-note dv-masknote dv-graphnote', 'aria-live': 'polite' });
     const key = (kind, text) => h('span', {}, h('i', { class: `dv-key dv-key-${kind}` }), text);
     this.box = h('section', { class: 'dv-panel dv-p-mask dv-p-graph', 'aria-label': 'dependencies' },
-      h('div', { class: 'dv-ph' }, this.title, this.sub, h('span', { class: 'dv-grow' }), this.order),
+      h('div', { class: 'dv-ph' }, this.tabs, h('span', { class: 'dv-grow' }), this.order),
       h('div', { class: 'dv-gauge' }, this.limit, h('span', { class: 'dv-gaugeline' }, this.pin), this.count),
       this.area,
       h('div', { class: 'dv-legend dv-masklegend' }, key('blocks', 'keeps waiting'), key('looked', 'looked at, free'), key('B', 'not looked at')),
@@ -60,7 +60,6 @@ export class Dependencies {
   prepare() {
     const { graph } = this.viewer.lane.about;
     this.width = this.area.clientWidth;
-    setText(this.title, graph.title);
     setText(this.help, graph.help);
   }
 
@@ -297,14 +296,14 @@ export class Dependencies {
     const { viewer, frame } = this;
     const { about } = viewer.lane;
     const { graph } = frame;
+    showSide(this.tabs, 'mask', viewer.lane);
     press(this.order, viewer.state.graph);
-    setText(this.sub, frame.index ? `step ${frame.index}` : 'start');
     this.message.hidden = !!graph && frame.cells?.length !== 0;
     setText(this.message, graph ? 'The cells of this step were too many to keep.' : this.none());
     this.pin.style.left = `${100 * (graph?.limit ?? 0)}%`;
     this.pin.parentNode.classList.toggle('dv-off', !graph);
     setText(this.limit, graph ? `${about.graph.limit} ${graph.limit.toFixed(3).slice(graph.limit < 1 ? 1 : 0)}` : '');
-    setText(this.count, graph ? `${graph.positions.length - Object.keys(graph.blocked).length} of ${graph.positions.length} free to go` : '');
+    setText(this.count, !graph ? '' : `step ${frame.index}: ${graph.positions.length - Object.keys(graph.blocked).length} of ${graph.positions.length} free to go`);
     const told = graph ? this.told(about.graph, graph) : '';
     if (this.toldBefore !== told) put(this.note, rich(told));
     this.toldBefore = told;

@@ -86,12 +86,13 @@ export class Inspector {
     if (graph) {
       const looked = slice?.g || [];
       const rows = looked.filter((_, k) => k % 2 === 0).map((i, k) => [`${i} ${lane.word(frame.tokens[i])}`, looked[2 * k + 1] / 255]);
-      return { title: 'Depends on those accepted before', side: `${graph.symbol} against ${graph.limit}`, rows, line: frame.graph?.limit };
+      return { title: 'Depends on those accepted before', side: `${graph.symbol} against ${graph.limit} ${twoShort(frame.graph?.limit)}`, rows, line: frame.graph?.limit };
     }
     if (frame.marks[position] & 8) {
       const held = Lane.value(frame, events.replaced.value, position);
+      const limit = lane.about.thresholds.at(-1);
       const rows = [[lane.word(frame.tokens[position]), frame.confidence[position]], held != null && [lane.word(before.tokens[position]), held, 's']];
-      return { title: 'Held and best', side: 'old struck through', rows: rows.filter(Boolean), line: lane.about.thresholds.at(-1)?.at };
+      return { title: 'Held and best', side: `old struck through, new above ${limit.symbol.replace('_', '')} ${twoShort(limit.at)}`, rows: rows.filter(Boolean), line: limit.at };
     }
     if (made) {
       const rows = made.filter((_, k) => k % 2 === 0).map((id, k) => [lane.word(id), made[2 * k + 1] / 10000]);
@@ -201,7 +202,7 @@ export class Inspector {
     this.badge.dataset.s = state;
     this.badge.hidden = fixed;
     const ghost = state === 'M' && frame.revoked[position] ? lane.word(frame.ghost[position]) : null;
-    const word = ghost ?? (state === 'M' ? '[MASK]' : lane.word(frame.tokens[position]));
+    const word = ghost ?? (state === 'M' ? '· · ·' : lane.word(frame.tokens[position]));
     if ((ghost != null) === !!this.token.firstElementChild) setText(this.token.firstElementChild || this.token, word);
     else put(this.token, ghost != null ? h('s', {}, word) : word);
     const bits = frame.marks[position];
@@ -470,7 +471,7 @@ export class Inspector {
     }
     g.setLineDash([]);
     let token = null;
-    let lastX = -99;
+    let free = -99; // from here on there is no name yet
     for (let k = 1; k <= until; k++) {
       if (!known(k)) continue;
       const frame = frames[k];
@@ -511,19 +512,21 @@ export class Inspector {
         return text.length > 14 ? `${text.slice(0, 13)}…` : text;
       };
       g.globalAlpha = k > now ? 0.6 : 1;
-      if (state && frame.tokens[position] !== token && px - lastX > 38) {
+      const edge = k === last ? 'right' : k === 1 && last > 4 ? 'left' : 'center';
+      const name = state && frame.tokens[position] !== token ? short(frame.tokens[position]) : '';
+      const from = px - { left: 0, center: 0.5, right: 1 }[edge] * g.measureText(name).width;
+      if (name && from > free) {
         token = frame.tokens[position];
-        lastX = px;
-        const edge = k === last ? 'right' : k === 1 && last > 4 ? 'left' : 'center';
-        write(short(token), px + (k === last ? -2 : 0), py < 20 ? py + 14 : py - 11, edge, theme.ink);
+        free = from + g.measureText(name).width + 5;
+        write(name, px + (k === last ? -2 : 0), py < 20 ? py + 14 : py - 11, edge, theme.ink);
       } else if (revoked) {
         const text = short(frame.ghost[position]);
         const wide = g.measureText(text).width;
-        const from = px + 9 + wide > this.width ? px - 9 - wide : px + 9;
-        write(text, from, py, 'left', theme['demoted-t']);
+        const at = px + 9 + wide > this.width ? px - 9 - wide : px + 9;
+        write(text, at, py, 'left', theme['demoted-t']);
         g.strokeStyle = theme['demoted-t'];
         g.lineWidth = 1.2;
-        segment(g, from, py, from + wide, py);
+        segment(g, at, py, at + wide, py);
         token = null;
       }
       g.globalAlpha = 1;

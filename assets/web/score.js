@@ -110,7 +110,7 @@ export class Score {
           g.stroke();
           g.setLineDash([]);
         }
-        if (row >= 13 && cols.each >= 24) for (let t = k; t <= end; t++) if (frames[t].soft[i]?.length) this.soft(g, frames[t].soft[i], cols.x(t), y);
+        if (row >= 13 && cols.each >= 24) for (let t = k; t <= end; t++) if (frames[t].soft[i]) this.soft(g, frames[t], i, cols.x(t), y);
       } else {
         g.fillStyle = theme[LETTER[state]];
         if (row >= 10) {
@@ -125,8 +125,11 @@ export class Score {
     }
   }
 
-  /** What a mask is made of: the leading word, and a thin bar as long as the share of all words. */
-  soft(g, made, x, y) {
+  /** What a mask is made of: the leading word, and a thin bar as long as the share of all words; or the sign of why it is of none. */
+  soft(g, frame, i, x, y) {
+    const made = frame.soft[i];
+    const tag = frame.tags[i];
+    if (!made.length && !tag) return;
     const { theme, row, columns: cols, lane } = this;
     const share = made.reduce((sum, p, k) => sum + (k % 2 ? p / 10000 : 0), 0);
     g.save();
@@ -137,7 +140,8 @@ export class Score {
     g.fillRect(x + 1, y, cols.each - 2, row);
     g.fillStyle = theme.ink2;
     g.font = `10px ${theme.sans}`;
-    g.fillText(lane.word(made[0]), x + 4, y + row / 2 - 1.5);
+    if (!made.length) g.fillText(tag.number == null ? tag.mark : `${tag.mark} ${twoShort(tag.number)}`, x + 4, y + row / 2);
+    else g.fillText(lane.word(made[0]), x + 4, y + row / 2 - 1.5);
     g.fillRect(x + 4, y + row - 4, (cols.each - 8) * share, 2);
     g.restore();
   }

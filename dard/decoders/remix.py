@@ -45,7 +45,7 @@ class RemixSettings(Settings):
 @dataclass(frozen=True)
 class Memory:
     """What is left of the previous pass: the mixes made of its predictions, words [n, m] and their shares, the last one
-    the mask's own; its predictions; and `ready`, whether the next pass mixes.
+    the mask's own; its predictions; `ready`, whether the next pass mixes; and the block that it is about.
 
     Of predictions that are sharp only what is above ε is kept, in `p` and `ids`, a position's from `starts` [n + 1] on:
     the rest counts as ε in a comparison anyway, and a session keeps its past. Others are kept whole, as `p` [n, vocab].
@@ -59,10 +59,18 @@ class Memory:
     ids: Tensor | None
     starts: Tensor
     ready: bool
+    block: int
 
     @classmethod
     def of(
-        cls, positions: list[int], p: Tensor, rejected: Iterable[int], ready: bool, beta: float, mask_id: int
+        cls,
+        positions: list[int],
+        p: Tensor,
+        rejected: Iterable[int],
+        ready: bool,
+        beta: float,
+        mask_id: int,
+        block: int,
     ) -> Memory:
         """From predictions p [n, vocab], which are 0 where they were rejected."""
         kept = p > EPSILON
@@ -70,7 +78,22 @@ class Memory:
         sharp = starts[-1] < SHARP * kept.numel()
         ids = kept.nonzero()[:, 1].int().cpu() if sharp else None
         left = (p[kept] if sharp else p).cpu()
-        return cls(tuple(positions), *mixes(p, beta, mask_id), frozenset(rejected), left, ids, starts, ready)
+        return cls(tuple(positions), *mixes(p, beta, mask_id), frozenset(rejected), left, ids, starts, ready, block)
+
+    def with_plain(self, positions: list[int], mask_id: int) -> Memory:
+        """The same with positions that nothing is remembered of: like rejected ones they are mask and no more."""
+        count, width = len(positions), self.words.shape[1]
+        shares = torch.zeros(count, width, dtype=self.shares.dtype)
+        shares[:, -1] = 1
+        return replace(
+            self,
+            positions=(*self.positions, *positions),
+            words=torch.cat([self.words, torch.full((count, width), mask_id)]),
+            shares=torch.cat([self.shares, shares]),
+            rejected=self.rejected.union(positions),
+            p=self.p if self.ids is not None else torch.cat([self.p, self.p.new_zeros(count, self.p.shape[1])]),
+            starts=torch.cat([self.starts, self.starts[-1:].expand(count)]),
+        )
 
     def rows(self, positions: list[int], like: Tensor) -> Tensor:
         """The probabilities at these positions, at least ε, [n, vocab]."""
@@ -116,8 +139,13 @@ class Remix(Decoder):
     grid = sweep("threshold", 0.5, 0.6, 0.7, 0.8, 0.9)
 
     def begin_block(self, settings: RemixSettings, state: DecodeState) -> Memory | None:
-        """The predictions outlive the block; that they may be mixed does not."""
-        return state.memory and replace(state.memory, ready=False)
+        """The predictions outlive the block; that they may be mixed does not. What was masked by hand has none; nor has
+        a block that was reached by hand: it begins as the first one does."""
+        memory, masked = state.memory, state.free(MASKED)
+        unknown = [i for i in masked if memory and i not in memory.positions]
+        if memory is None or memory.block != state.block:
+            return None if memory is None or unknown else replace(memory, ready=False, block=state.block)
+        return memory.with_plain(unknown, state.tokens[unknown[0]]) if unknown else memory
 
     def ask(self, model: Model, settings: RemixSettings, state: DecodeState) -> Question:
         masked = state.free(MASKED)
@@ -156,7 +184,8 @@ class Remix(Decoder):
             decision.columns["js"] = distance
             decision.events["rejected"] = [i for i in rejected if i not in memory.rejected]
             decision.events["still_rejected"] = [i for i in rejected if i in memory.rejected]
-        made = Memory.of([*open_, *last], p, rejected, memory is not None, settings.beta_mix, model.mask_id)
+        mixed = (rejected, memory is not None, settings.beta_mix, model.mask_id, state.block)
+        made = Memory.of([*open_, *last], p, *mixed)
         decision.memory = made
         if state.record and made.ready and open_:
             shares = made.shares[: len(open_)].masked_fill(made.words[: len(open_)] == model.mask_id, 0.0)
@@ -172,7 +201,7 @@ class Remix(Decoder):
         compared = against(c, tau, "τ")
         if step.states[position] != MASKED:
             if position in step.forced:
-                return f"{token} was committed although {compared}: no position passed, so the surest one did."
+                return f"{token} was committed although it has {compared}: no position passed, so the surest one did."
             return f"{token} was committed: {compared}."
         best = words.guess(step, position, "x") or "its best guess"
         why = f"{best} has {compared}"
@@ -186,7 +215,7 @@ class Remix(Decoder):
         if position in step.happened("still_rejected"):
             return f"{said}. Its mix stays rejected: with nothing to compare it with, JS is {moved}."
         if position in step.happened("rejected"):
-            lasts = " and all later ones do: an empty mix is about 0.35 away from any prediction"
+            lasts = ", and so do all later ones: an empty mix is about 0.35 away from any prediction"
             plain = f"The next pass sees a plain mask{lasts if limit < STICKY else ''}"
             return f"{said}. Its mix was rejected: JS to the pass before is {moved}. {plain}."
         share = step.column("words")[position] or 0.0

@@ -60,7 +60,8 @@ def test_one_key_opens_the_causes_and_a_bar_leads_to_its_token(second: Callable[
     expect(page.locator(".dv-why")).to_contain_text("; without Los it would have had 0.48 and stayed a candidate.")
     expect(causes(page)).to_contain_text("Los alone decides this: without it Diego would have had 0.478")
     expect(page.locator(".dv-tie text")).to_have_text("Los lowers it by .48")
-    tints = page.locator(".dv-tint")
+    expect(page.locator(".dv-tie")).to_be_visible()
+    tints = page.locator(".dv-tint:visible")
     assert tints.count() == 11
     strength = "node => +getComputedStyle(node).opacity"
     assert page.locator("[data-position='3'] .dv-tint").evaluate(strength) > 0.9

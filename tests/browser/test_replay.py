@@ -643,6 +643,10 @@ def test_a_replay_tells_who_kept_whom_waiting_and_asks_nobody(replay: Visiting) 
     page.get_by_role("button", name="by position").click()
     panel.locator("canvas").click(position={"x": 30, "y": 46 + 3})
     assert page.evaluate("viewer.getState().position") == min(step.graph.positions)
+    panel.get_by_role("tab", name="Causes").click()
+    expect(panel).to_be_hidden()
+    page.get_by_role("region", name="causes").get_by_role("tab", name="Dependencies").click()
+    expect(panel).to_be_visible()
     assert len(visit.requests) == 1
 
 
@@ -670,6 +674,7 @@ def test_a_mask_shows_what_it_is_made_of(replay: Visiting) -> None:
     page = replay(trace, f"#step={at.index - 1}&position={gone}").page
     made = trace.steps[at.index - 2].soft
     assert made is not None
+    expect(page.get_by_label("direct, reach or attention")).to_be_hidden()  # without a shadow there is nothing to choose
     words = [(trace.word(word), share) for word, share in made.at(gone) if share]
     expect(token(page, gone).locator(".dv-t")).to_contain_text(words[0][0])
     widths = token(page, gone).locator(".dv-mix i").evaluate_all("all => all.map((i) => parseFloat(i.style.width))")

@@ -11,7 +11,7 @@ import dard
 from dard.decoders.remix import Memory
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.decoders.follow import follow, template, words
-from tests.tiny import random_model
+from tests.tiny import MASK_ID, random_model
 
 
 def test_thresholds_and_mixes_over_seeds_and_blocks() -> None:
@@ -80,12 +80,37 @@ def test_what_a_trace_holds_of_a_mix_is_what_the_next_pass_sees() -> None:
     assert compared > 50
 
 
+@pytest.mark.parametrize("block_length", [None, 4])
+def test_what_is_masked_by_hand_is_plain_mask_and_the_rest_stays_mixed(block_length: int | None) -> None:
+    session = dard.Session(random_model(2), words(2, 4), "remix", gen_length=9, block_length=block_length, threshold=1)
+    session.run()
+    mixed = plain = 0
+    for number, here in ((k, session.at(k)) for k in range(1, len(session.steps))):
+        for i in range(number % 2, 9, 2):
+            masked = here.state.states[i] == "M"
+            branch = here.edit(i, token=5, state="U") if masked else here.edit(i, state="M")
+            before, same = branch.steps[-1], branch.state.block == here.state.block
+            if branch.finished:
+                continue
+            soft = branch.decoder.ask(branch.model, branch.settings, branch.state).soft
+            assert not (same and before.soft) or soft is not None
+            for row, place in enumerate(soft.positions.tolist() if soft else ()):
+                share = 0 if place - 4 == i else before.column("words")[place - 4]  # as the chips say
+                assert float(soft.weights[row][soft.ids[row] != MASK_ID].sum()) == pytest.approx(share, abs=1e-5)
+                mixed += bool(share)
+            after = branch.step()
+            if same and not masked and after.states[i] == "M":
+                assert i in after.happened("still_rejected")
+                plain += 1
+    assert mixed > 10 and plain > 1
+
+
 def test_memory_leaves_out_only_what_counts_as_epsilon_anyway() -> None:
     values, eps = torch.randn(4, 1000, generator=torch.Generator().manual_seed(0)), torch.finfo(torch.float32).eps
     for sharpness, kept in ((20, 500), (2, 4000)):
         p = torch.softmax(values * sharpness, dim=-1)
         p[2] = 0
-        memory = Memory.of([3, 5, 6, 9], p, [6], True, 0.5, 0)
+        memory = Memory.of([3, 5, 6, 9], p, [6], True, 0.5, 0, 0)
         assert torch.equal(memory.rows([9, 3, 6], p[[3, 0, 2]]), p[[3, 0, 2]].clamp(min=eps))
         assert memory.p.numel() <= kept and float(memory.shares[2, -1]) == 1
 
