@@ -87,7 +87,8 @@ class Printed:
 
 @dataclass(frozen=True)
 class Kept:
-    """What someone looks at: an experiment's results, what was printed of some, or only samples."""
+    """What someone looks at: an experiment's results, what was printed of some, or only samples. `opened` are the
+    samples, as far as they were asked for: every click on a point asks for them again."""
 
     results: Results | None = None
     printed: Printed | None = None
@@ -97,7 +98,9 @@ class Kept:
     def samples(self) -> list[Sample]:
         if self.printed:
             raise InputError(NO_ROWS)
-        return of_results(self.results) if self.results else self.opened
+        if self.results and len(self.opened) != len(self.results.rows):  # rows are only ever added
+            self.opened[:] = of_results(self.results)
+        return self.opened
 
     @property
     def variants(self) -> list[str]:

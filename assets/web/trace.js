@@ -45,7 +45,7 @@ export async function readTrace(bytes, reader) {
   if (trace?.format !== 'dard-trace') throw new Error('trace file is not a DARD trace: it has no "format": "dard-trace"');
   if (trace.version === 1) throw new Error('trace file has version 1, which needs the decoder it is from; `dard view FILE` opens it');
   if (trace.version !== 2) throw new Error('trace file has a version that is not known; this page reads 2');
-  validate(trace, reader.schema, reader.schema.$defs, '');
+  validate(trace, reader);
   check(trace, reader.events);
   await unpackMasks(trace, limits);
   if (Object.hasOwn(trace, 'graphs')) await unpackGraphs(trace, limits);
@@ -66,39 +66,69 @@ const KINDS = {
   null: (value) => value === null,
 };
 const BOUNDS = {
-  minimum: (value, bound) => value >= bound,
-  maximum: (value, bound) => value <= bound,
-  exclusiveMaximum: (value, bound) => value < bound,
-  minItems: (value, bound) => value.length >= bound,
-  maxItems: (value, bound) => value.length <= bound,
-  minLength: (value, bound) => value.length >= bound,
-  maxLength: (value, bound) => value.length <= bound || [...value].length <= bound,
-  pattern: (value, pattern) => new RegExp(pattern, 'u').test(value),
-  maxProperties: (value, bound) => Object.keys(value).length <= bound,
-  const: (value, only) => value === only,
+  minimum: (bound) => (value) => value >= bound,
+  maximum: (bound) => (value) => value <= bound,
+  exclusiveMaximum: (bound) => (value) => value < bound,
+  minItems: (bound) => (value) => value.length >= bound,
+  maxItems: (bound) => (value) => value.length <= bound,
+  minLength: (bound) => (value) => value.length >= bound,
+  maxLength: (bound) => (value) => value.length <= bound || [...value].length <= bound,
+  pattern: (pattern) => { const known = new RegExp(pattern, 'u'); return (value) => known.test(value); },
+  maxProperties: (bound) => (value) => Object.keys(value).length <= bound,
+  const: (only) => (value) => value === only,
 };
 
-function validate(value, schema, defs, where) {
-  if (schema.$ref) return validate(value, defs[schema.$ref.split('/').at(-1)], defs, where);
+/** A schema as a function of a value: undefined, or what is wrong and where, [sentence, innermost name, …]. Made once: a long
+ * recording holds a million numbers, and none of them shall ask the schema what it says. */
+function checker(schema, defs) {
+  if (schema.$ref) return checker(defs[schema.$ref.split('/').at(-1)], defs);
   if (schema.anyOf) {
-    const kinds = schema.anyOf.filter((one) => !one.type || KINDS[one.type](value));
-    const fits = kinds.some((one) => { try { validate(value, one, defs, where); return true; } catch { return false; } });
-    return fits || refuse(where, 'it is none of what is allowed there');
+    const ways = schema.anyOf.map((one) => checker(one, defs));
+    return (value) => { for (const wrong of ways) if (!wrong(value)) return undefined; return ['it is none of what is allowed there']; };
   }
-  if (!KINDS[schema.type](value)) refuse(where, `it must be of the kind ${schema.type}`);
-  for (const [name, holds] of Object.entries(BOUNDS)) if (name in schema && !holds(value, schema[name])) refuse(where, `${name} is ${schema[name]}`);
-  if (schema.type === 'array') value.forEach((item, k) => validate(item, schema.prefixItems?.[k] ?? schema.items, defs, `${where}.${k}`.slice(-100)));
-  if (schema.type !== 'object') return undefined;
-  for (const name of schema.required ?? []) if (!Object.hasOwn(value, name)) refuse(where, `${name} is missing`);
-  const patterns = Object.entries(schema.patternProperties ?? {});
-  for (const [name, item] of Object.entries(value)) {
-    if (schema.propertyNames) validate(name, { type: 'string', ...schema.propertyNames }, defs, `${where} (a name)`);
-    const known = schema.properties && Object.hasOwn(schema.properties, name) && schema.properties[name];
-    const found = known || patterns.find(([pattern]) => BOUNDS.pattern(name, pattern))?.[1] || schema.additionalProperties;
-    if (!found) refuse(where, 'it has fields that are not known');
-    validate(item, found, defs, where ? `${where}.${name.slice(0, 40)}` : name.slice(0, 40));
-  }
-  return undefined;
+  const kind = KINDS[schema.type];
+  const bounds = Object.keys(BOUNDS).filter((name) => name in schema).map((name) => [BOUNDS[name](schema[name]), `${name} is ${schema[name]}`]);
+  const inside = schema.type === 'array' ? itemsChecker(schema, defs) : schema.type === 'object' ? fieldsChecker(schema, defs) : null;
+  return (value) => {
+    if (!kind(value)) return [`it must be of the kind ${schema.type}`];
+    for (const [holds, sentence] of bounds) if (!holds(value)) return [sentence];
+    return inside?.(value);
+  };
+}
+
+function itemsChecker({ prefixItems = [], items }, defs) {
+  const first = prefixItems.map((one) => checker(one, defs));
+  const others = items && checker(items, defs);
+  return (value) => {
+    for (let k = 0; k < value.length; k++) {
+      const wrong = (first[k] ?? others)(value[k]);
+      if (wrong) return [...wrong, k];
+    }
+    return undefined;
+  };
+}
+
+function fieldsChecker({ required = [], properties = {}, patternProperties = {}, additionalProperties, propertyNames }, defs) {
+  const known = new Map(Object.entries(properties).map(([name, one]) => [name, checker(one, defs)]));
+  const patterns = Object.entries(patternProperties).map(([pattern, one]) => [BOUNDS.pattern(pattern), checker(one, defs)]);
+  const others = additionalProperties && checker(additionalProperties, defs);
+  const named = propertyNames && checker({ type: 'string', ...propertyNames }, defs);
+  return (value) => {
+    for (const name of required) if (!Object.hasOwn(value, name)) return [`${name} is missing`];
+    for (const name of Object.keys(value)) {
+      const wrongName = named?.(name);
+      if (wrongName) return [...wrongName, '(a name)'];
+      const field = known.get(name) ?? patterns.find(([fits]) => fits(name))?.[1] ?? others;
+      const wrong = field ? field(value[name]) : ['it has fields that are not known'];
+      if (wrong) return field ? [...wrong, name.slice(0, 40)] : wrong;
+    }
+    return undefined;
+  };
+}
+
+function validate(trace, { schema }) {
+  const [sentence, ...where] = checker(schema, schema.$defs)(trace) ?? [];
+  if (sentence) refuse(where.reverse().join('.').slice(-100), sentence);
 }
 
 // What must hold between the parts of a file.
@@ -225,6 +255,7 @@ const cut = (text, most) => (text.length > most && [...text].length > most ? `${
 const sentence = (text, most = 700) => visible(cut(text, most));
 
 function shown(text, most = 48) {
+  if (text.length <= most && /^[!-~]+$/.test(text)) return text; // most words, and a file may hold a hundred thousand
   const characters = [...text.slice(0, 2 * most + 2)].slice(0, most + 1);
   const out = [...(visible(characters.join('')).replaceAll(' ', '␣') || '∅')];
   return (characters.length > most || out.length > 2 * most ? [...out.slice(0, most - 1), '…'] : out).join('');

@@ -352,12 +352,22 @@ def recording(length: int, passes: int) -> Trace:
 
 
 def test_a_long_recording_opens_and_scrubs(visit: Visiting, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Opening is measured in the processor time of the page's thread, which others on the machine do not lengthen."""
     (tmp_path / "view.html").write_text(open_html(), encoding="utf-8")
     page = visit((tmp_path / "view.html").as_uri(), ready="#tools button").page
-    page.evaluate("() => { window.began = performance.now(); }")
+    tools = page.context.new_cdp_session(page)
+    tools.send("Performance.enable", {"timeDomain": "threadTicks"})
+
+    def seconds() -> float:
+        return {each["name"]: each["value"] for each in tools.send("Performance.getMetrics")["metrics"]}["ThreadTime"]
+
+    before = seconds()
     page.locator("body").evaluate(DROP, [["long.json.gz", sent(recording(512, 200).to_bytes())]])
     page.wait_for_selector("body[data-ready]")
-    report(capsys, "opening 512 positions, 200 steps from a file", [page.evaluate("performance.now() - began")] * 2)
+    took = seconds() - before
+    with capsys.disabled():
+        print(f"\nopening 512 positions, 200 steps from a file: {1000 * took:.0f} ms of processor time")
+    assert took < 2
     expect(page.locator("#about")).to_have_text("their sampler on theirs, 200 steps")
-    report(capsys, "scrubbing them", page.evaluate(SCRUB))
+    report(capsys, "scrubbing them, every fourth step", page.evaluate(SCRUB.replace("step++", "step += 4")))
     expect(page.locator("[data-position='511'] .dv-t")).to_have_text("w711")

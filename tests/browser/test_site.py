@@ -61,8 +61,26 @@ def test_recorded_results(site: str, visit: Visiting) -> None:
     page = visit(f"{site}/results.html", ready=".dx-table").page
     expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=15_000)
     expect(page.get_by_role("button", name="Run experiment")).to_have_count(0)
+    runs = page.get_by_role("region", name="Decodes")
     page.locator(".dx-table button").first.click()
-    expect(page.get_by_role("region", name="Runs behind a point")).to_contain_text("runs,")
+    expect(runs).to_contain_text("100 runs,")
+    expect(runs.locator(".dx-list li")).to_have_count(100)
+    expect(
+        page.locator("main, body").get_by_role("button", name=re.compile("Compare|All samples|Stop|Open"))
+    ).to_have_count(0)
+    expect(runs.locator("select, input, .dx-list button")).to_have_count(
+        0
+    )  # nothing that a server would have to answer
+    listed = runs.locator("h2").inner_text()
+    page.get_by_role("button", name="close").click()
+    # A click on a point of the chart lists its decodes, too.
+    expect(page.locator(".dx-chart .main-svg").first).to_have_attribute("width", re.compile(r"^1\d\d\d"))
+    point = page.locator(".dx-chart .point").last
+    point.hover(force=True)
+    expect(page.locator(".dx-chart .hoverlayer .hovertext").first).to_be_visible()
+    point.click(force=True)
+    expect(runs).to_contain_text("100 runs,")
+    assert runs.locator("h2").inner_text() != listed
     with page.expect_download() as saved:
         page.get_by_role("button", name="Download tables").click()
     assert Path(saved.value.path()).read_text(encoding="utf-8").startswith("#")

@@ -435,7 +435,7 @@ def test_tab_passes_the_tokens_without_selecting(opened: Open) -> None:
 def test_the_list_of_runs_is_beside_the_chart_and_what_is_not_recorded_shows_nothing(opened: Open) -> None:
     page = opened("?lab=pareto", ready=".dx-chart .main-svg")
     page.locator(".dx-table tbody tr button").first.click()
-    runs = page.get_by_role("region", name="Runs behind a point")
+    runs = page.get_by_role("region", name="Decodes")
     expect(runs).to_be_visible()
     at_place(page, "point", "DARD")
     left = (runs.bounding_box() or {})["x"]
@@ -443,6 +443,7 @@ def test_the_list_of_runs_is_beside_the_chart_and_what_is_not_recorded_shows_not
         "(left) => document.querySelector('.dx-chart .main-svg').getBoundingClientRect().right <= left", arg=left
     )
     assert page.locator(".dx-table th sub").count() and "τ_c" not in page.locator(".dx-frame").inner_text()
+    page.get_by_label("Experiment", exact=True).select_option("endings")
     page.get_by_label("Task", exact=True).select_option("captions")
     expect(page.locator(".dx-about")).to_contain_text("Nothing is recorded")
     expect(page.locator(".dx-chart .main-svg")).to_have_count(0)

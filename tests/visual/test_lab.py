@@ -13,6 +13,7 @@ import pytest
 import dard
 from dard.experiments import Results
 from dard.models.base import Model
+from dard.samples import of_results
 from dard.state import InputError
 from tests.test_samples import evaluation
 from visual import lab as module
@@ -50,6 +51,16 @@ def test_an_experiment_tells_how_far_it_is_and_ends_with_its_results(lab: Lab) -
     lane = runs[0]["lanes"][0]
     again = dard.decode(dard.load_model("embedded"), runs[0]["asked"], lane["decoder"], **lane["settings"])
     assert again.num_steps == runs[0]["passes"]
+
+
+def test_samples_are_read_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often one clicks on points: a long sweep has thousands."""
+    read: list[Results] = []
+    monkeypatch.setattr("visual.lab.of_results", lambda results: (read.append(results), of_results(results))[1])
+    last = list(lab.experiment(asked()))[-1]
+    for variant in last["variants"] * 2:
+        assert lab.runs({"lab": last["lab"], "variant": variant})["all"] == 2
+    assert len(read) == 1
 
 
 def test_the_files_hold_the_rows_and_the_tables(lab: Lab) -> None:
