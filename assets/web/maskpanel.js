@@ -258,13 +258,14 @@ export class MaskPanel {
     const block = lane.head.block < lane.length ? ` · ${frame.block[0]}–${frame.block[1] - 1}` : '';
     const later = lane.head.sees ? ` · blocks of ${lane.head.sees}, none sees a later one` : '';
     setText(this.sub, (frame.index ? `step ${frame.index}${block}` : 'start') + later);
+    this.sub.title = this.sub.textContent;
     showSide(this.tabs, 'mask');
     press(this.order, state.order);
     press(this.depth, state.attention >= 0 ? 'attention' : state.reach ? 'reach' : 'direct');
     this.drawLegend(lane, state.attention >= 0 ? 'attention' : state.reach > 0 ? 'reach' : 'direct', frame.plain);
     this.six.hidden = !this.stack.hidden || !lane.about.states.includes('C');
     const none = !!lane.head.reachless && state.attention < 0;
-    this.depth.hidden = this.layers.hidden = none || !!frame.plain;
+    this.depth.hidden = this.layers.hidden = none || !!frame.plain || !lane.about.shadow;
     this.drawLayers(frame, state);
     if (none) setText(this.layerText, 'reach is not in a trace file');
     if (none) this.layerRow.classList.remove('dv-off');

@@ -457,6 +457,18 @@ def test_a_comparison_can_be_linked(watch: Visiting) -> None:
     assert slider.get_attribute("aria-valuemax") != "0" and last is not None
 
 
+def test_whoever_moves_on_while_a_link_is_opened_is_not_called_back(watch: Visiting) -> None:
+    link = {"prompt": "Say" + " [MASK]" * 12, "model": "slow", "decoder": "standard", "ran": 12, "step": 2}
+    page = watch(f"?{urlencode(link)}").page
+    slider = page.get_by_role("slider", name="step", exact=True)
+    expect(slider).to_have_attribute("aria-valuemax", re.compile("[3-9]"))
+    expect(slider).to_have_attribute("aria-valuenow", "2")
+    page.keyboard.press("ArrowRight")
+    expect(slider).to_have_attribute("aria-valuemax", "12")
+    expect(page.locator(".dw-busy")).to_have_count(0)
+    expect(slider).to_have_attribute("aria-valuenow", "3")
+
+
 def test_a_case_chosen_during_a_comparison_takes_its_place(watch: Visiting) -> None:
     link = {"prompt": "Say" + " [MASK]" * 60, "model": "slow", "lanes": [{"decoder": "standard", "settings": {}}]}
     page = watch(f"?compare={quote(json.dumps(link))}").page
