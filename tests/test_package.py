@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import os
 import re
 import shutil
@@ -117,9 +119,10 @@ def test_the_installed_command_decodes_and_shows(installed: Path, tmp_path: Path
 def test_the_installed_page_has_its_gallery_lessons_and_results(installed: Path, tmp_path: Path) -> None:
     with started([str(installed / "bin" / "dard"), "app"], tmp_path, **alone(installed)) as url:
         page = urllib.request.urlopen(url, timeout=20).read().decode()
-    assert "01-los-diego" not in page and "Los Diego" in page
-    assert all(path.stem in page for path in assets("results").glob("*.jsonl"))
-    assert "window.dardStudio" in page and "lessons" in page
+    tabs = "".join(gzip.decompress(base64.b64decode(each)).decode() for each in re.findall(r"H4sI[\w+/=]+", page))
+    assert "01-los-diego" not in tabs and '"Los Diego"' in tabs
+    assert all(path.stem in tabs for path in assets("results").glob("*.jsonl"))
+    assert "window.dardStudio" in page and "mountWatch" in tabs and '"lessons"' in tabs
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ import gradio as gr
 
 from dard.session import COMPARED
 from dard.state import InputError
+from visual.payload import packed_bytes
 from visual.service import Studio, said
 from visual.tabs.compare import build_compare
 from visual.tabs.component import VISITORS_AT_ONCE
@@ -16,6 +17,15 @@ from visual.tabs.learn import build_learn
 from visual.tabs.watch import build_watch
 from visual.web import script, style
 
+# A promise of what assets/web/tabs.js exports.
+BOOT = """
+window.dardStudio = (async () => {
+  const bytes = Uint8Array.from(atob('%s'), (character) => character.charCodeAt(0));
+  const code = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+  const script = await new Response(code, { headers: { 'Content-Type': 'text/javascript' } }).blob();
+  return (await import(URL.createObjectURL(script))).tabs;
+})();
+"""
 BRAND = "<div><b>DARD</b><span>watch a diffusion language model decode</span></div>"
 
 
@@ -40,11 +50,12 @@ def build_page(studio: Studio) -> gr.Blocks:
 def launch_options() -> dict[str, Any]:
     """The page's scripts and styles, inline: nothing is loaded from elsewhere, and there is no unstyled moment.
 
-    They go into `head`, not `css`: Gradio rewrites the latter and loses every shorthand that holds a variable.
+    They go into `head`, not `css`: Gradio rewrites the latter and loses every shorthand that holds a variable. The
+    scripts are packed, because Gradio parses `head` as HTML before it goes on; these are made ready meanwhile.
     """
-    boot = f"{script('tabs.js')}\nwindow.dardStudio = tabs;"
+    boot = BOOT % packed_bytes(f"{script('tabs.js')}\nexport {{ tabs }};".encode())
     return {
-        "head": f"<style>{style('viewer.css', 'page.css')}</style><script>(() => {{\n{boot}\n}})();</script>",
+        "head": f"<style>{style('viewer.css', 'page.css')}</style><script>{boot}</script>",
         "run_history": False,
         "footer_links": ["api"],
         "state_session_capacity": 100,

@@ -74,8 +74,11 @@ PROMPT_AT_MOST = 4000
 
 def pack(value: Any) -> str:
     """Any JSON on its way to the browser: base64 of gzip."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    return packed_bytes(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def packed_bytes(data: bytes) -> str:
+    return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
 
 
 def header(trace: Trace, name: str | None = None) -> dict[str, Any]:

@@ -855,9 +855,10 @@ def opening(studio: Studio) -> dict[str, Any] | None:
 def other_words(trace: Trace, asked: dict[str, Any]) -> dict[str, Any]:
     """What another decoder made of the opening's prompt."""
     free = [i for i, given in enumerate(trace.fixed) if not given]
+    known = DECODERS[trace.decoder].Settings.allowed()
     return {
         "name": trace.about.title or trace.decoder,
-        "setting": " ".join(f"{name} = {trace.settings[name]}" for name in asked),
+        "setting": " ".join(f"{known[name].symbol or name} = {trace.settings[name]}" for name in asked),
         "answer": sentence(" ".join(trace.word(trace.steps[-1].tokens[i]) for i in free), 200),
         "right": judge(trace.prompt, trace.text),
         "passes": trace.num_steps,

@@ -43,7 +43,7 @@ export function mountCompare(root, bridge, config) {
       start(item);
     },
     onFiles: openFiles,
-    running: { onRest: () => address.rest(), again: () => (asked?.lanes.some((lane) => lane.opened) ? null : asked) },
+    running: { onRest: () => { viewer.goal = Infinity; address.rest(); }, again: () => (asked?.lanes.some((lane) => lane.opened) ? null : asked) },
     unlinked: () => (asked?.lanes.some((lane) => lane.opened) ? 'A trace from a file has no link; send the file itself.' : null),
     words: {
       request: () => request(),
@@ -127,14 +127,14 @@ export function mountCompare(root, bridge, config) {
     });
   }
 
-  function begin(what, then) {
+  function begin(what, then, view = { step: 0 }) {
     client.replace(() => client.start(what, (reply) => {
       asked = what;
       for (const slot of live()) slot.settings.learn(what.model, reply.defaults);
       shell.shows(what.prompt);
       if (reply.table) drawTable(reply.table);
       else put(table);
-      viewer.load(reply.payloads, { step: 0 });
+      viewer.load(reply.payloads, view);
     }, then));
   }
 
@@ -169,14 +169,14 @@ export function mountCompare(root, bridge, config) {
       return shell.openFiles(wanted.files, wanted.names);
     }
     const link = readLink(wanted ?? jsonFrom(parameter('compare')));
-    const back = () => viewer.setState({ step: link.step, position: link.position, lane: link.lane, ...link.view });
-    if (link && same) return back();
+    const view = link && { step: link.step, goal: link.step, position: link.position, lane: link.lane, ...link.view };
+    if (link && same) return viewer.setState(view);
     const first = config.gallery.find((item) => config.models.includes(item.model));
     if (!link && !first) return;
     address.hold();
     prepare(link ?? first);
     shell.showCase(null);
-    begin(request(), link && (() => (link.ran ? advance(link.ran, back) : back())));
+    begin(request(), link?.ran ? () => advance(link.ran) : null, view ?? undefined);
   }
 
   drawSlots();

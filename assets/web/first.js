@@ -4,9 +4,9 @@
 //   createViewer(root, host, { more: [(viewer) => new First(viewer, { hook, others, next, onFull })] })
 //   first.begin()       plays once; whoever presses a key or clicks takes over
 
-import { STATES, badge, h, icon, judged, put, setText, twoShort } from './dom.js';
+import { STATES, badge, h, icon, judged, put, setText, two, twoShort } from './dom.js';
 import { rich } from './symbols.js';
-import { LETTER } from './unpack.js';
+import { LETTER, Lane } from './unpack.js';
 
 const WAIT = { start: 1800, pass: 2600, revoked: 6000 }; // milliseconds
 const MEANING = { M: 'nothing is decided here: a blank', C: 'written, still on trial', U: 'trusted: every check sees it' };
@@ -87,13 +87,14 @@ export class First {
     const { lane } = this.viewer;
     const states = [...lane.about.states];
     put(this.legend, states.map((state) => h('span', { class: 'df-mean' }, badge(state), h('b', {}, STATES[state]), h('span', {}, MEANING[state]))));
-    const cuts = [0, ...lane.about.thresholds.map((threshold) => threshold.at), 1];
+    const { thresholds } = lane.about;
+    const cuts = [0, ...thresholds.map((threshold) => threshold.at), 1];
     this.pins = h('div', { class: 'df-pins', 'aria-hidden': 'true' });
     const zones = cuts.length === states.length + 1 ? states : [];
     put(this.ruler,
       this.pins, h('div', { class: 'df-zones', role: 'img', 'aria-label': `How sure the model is, from 0 to 1: ${zones.map((state, n) => `up to ${cuts[n + 1]} ${STATES[state]}`).join(', ')}.` },
         zones.map((state, n) => h('i', { 'data-s': state, style: { left: `${100 * cuts[n]}%`, width: `${100 * (cuts[n + 1] - cuts[n])}%` } }))),
-      h('div', { class: 'df-ticks', 'aria-hidden': 'true' }, cuts.map((at, n) => h('span', { style: { left: `${100 * at}%` } }, n === 0 ? '0, impossible' : at === 1 ? '1, certain' : twoShort(at)))));
+      h('div', { class: 'df-ticks', 'aria-hidden': 'true' }, cuts.map((at, n) => h('span', { style: { left: `${100 * at}%` } }, n === 0 ? '0, impossible' : at === 1 ? '1, certain' : [rich(thresholds[n - 1].symbol), ` ${twoShort(at)}`]))));
   }
 
   paint() {}
@@ -105,7 +106,7 @@ export class First {
     const frame = lane.at(state.step);
     if (frame.index === lane.last) this.playing = false;
     setText(this.todo, this.playing ? 'It plays once by itself. Any key or click takes over.'
-      : 'Your turn: Play and Step, or space, → and ←. “Show everything” opens your own prompt, settings, inspector and mask.');
+      : `Your turn: Play and Step${viewer.grid === 'tall' ? '' : ', or space, → and ←'}. “Show everything” opens your own prompt, settings, inspector and mask.`);
     this.line.hidden = !(frame.revokes && viewer.transport.timer);
     if (this.drawn === frame && this.drawnWidth === viewer.drawnWidth) return;
     this.drawn = frame;
@@ -124,12 +125,26 @@ export class First {
   }
 
   say(lane, frame) {
-    const told = this.spoken(frame).map((i) => frame.life[i]?.y).filter(Boolean).join(' ');
+    const told = this.spoken(frame).map((i) => this.plain(lane, frame, i) ?? frame.life[i]?.y).filter(Boolean).join(' ');
     const kind = frame.revokes ? 'revoked' : frame.right === true ? 'right' : frame.right === false ? 'wrong' : '';
     const [, first, rest] = frame.say.match(/^(Start\.|Step \d+\.) (.*)$/s) || [null, '', frame.say];
     const head = { revoked: [icon('down', 12), 'Revoked.'], right: [icon('tick', 12), 'Right.'], wrong: [icon('cross', 12), 'Wrong.'] }[kind] ?? first;
     this.bubble.dataset.event = kind;
     put(this.words, h('span', { class: 'df-event' }, head), ' ', rich(told || rest));
+  }
+
+  /** A revocation without the decoder's own terms: what the check saw, what it found, what that is measured by. Null where
+   * the trace does not hold all of it. */
+  plain(lane, frame, i) {
+    const before = lane.frames[frame.index - 1];
+    const [limit] = lane.about.thresholds;
+    const slice = frame.life[i];
+    const seen = lane.free.filter((j) => j !== i && before?.states[j] && Lane.sees(frame, 's', i, j));
+    if (!frame.events.demoted?.includes(i) || !frame.mask || !limit || !slice?.paths || !seen.length || frame.confidence[i] > limit.at) return null;
+    const quoted = (id) => `'${lane.word(id)}'`;
+    const [best, p] = slice.paths[slice.d];
+    const now = best === before.tokens[i] ? '' : ` The best guess for this blank is now ${quoted(best)}, ${two(p / 10_000)}.`;
+    return `${quoted(before.tokens[i])} was revoked: with ${seen.map((j) => quoted(before.tokens[j])).join(', ')} in view it gets ${two(frame.confidence[i])}, which is not above ${limit.symbol} = ${two(limit.at)}.${now}`;
   }
 
   /** Every answer that stood there complete, and what stands there now. */
@@ -171,7 +186,7 @@ export class First {
       : [h('span', { class: 'df-not' }, 'not finished'), frame.index, lane.last - frame.index, `pass ${frame.index} of ${lane.last}`];
     const rule = (about) => rich(about.thresholds.map((each) => `${each.symbol} ${twoShort(each.at)}`).join(' '));
     put(this.table, h('tbody', {}, row(lane.about.title, rule(lane.about), ...mine),
-      this.others.map((other) => row(other.name, other.setting, result(other.right, other.answer), other.passes, 0, passes(other.passes)))));
+      this.others.map((other) => row(other.name, rich(other.setting), result(other.right, other.answer), other.passes, 0, passes(other.passes)))));
     const most = Math.max(0, ...this.others.map((other) => other.passes));
     setText(this.price, `The others stop as soon as no blank is left, here after ${passes(most)}. ${lane.about.title} goes on until every word is unmasked: ${passes(lane.last)}.`);
   }

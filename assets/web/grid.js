@@ -24,6 +24,9 @@ function gridSize({ length, board }, lanes) {
   return length > 64 ? 'compact' : lanes > 1 ? 'line' : length > 14 ? 'mid' : 'large';
 }
 
+/** Whether a position has a confidence: one that no pass has looked at has 0 as well. */
+const judged = (frame, i) => frame.confidence[i] != null && (frame.confidence[i] > 0 || frame.marks[i] > 0);
+
 const measure = document.createElement('canvas').getContext('2d');
 
 export class Grid {
@@ -121,7 +124,7 @@ export class Grid {
       const ghost = !state && revoked > 0;
       const shown = state ? token : ghost ? -2 - frame.ghost[i] : -1;
       const unmeasured = frame.confidence[i] == null;
-      const hundredths = unmeasured ? -1 : Math.round(100 * frame.confidence[i]);
+      const hundredths = judged(frame, i) ? Math.round(100 * frame.confidence[i]) : -1;
       let told = false;
       if (drawn.state !== state) {
         button.dataset.state = LETTER[state];
@@ -135,11 +138,11 @@ export class Grid {
         told = true;
       }
       if (drawn.confidence !== hundredths && !fixed) {
-        if (size !== 'line' && size !== 'compact' && size !== 'tiny') chip.number.data = frame.confidence[i] ? twoShort(frame.confidence[i]) : '';
+        if (size !== 'line' && size !== 'compact' && size !== 'tiny') chip.number.data = hundredths < 0 ? '' : twoShort(frame.confidence[i]);
         drawn.confidence = hundredths;
         told = true;
       }
-      const fill = unmeasured ? 100 : size === 'compact' ? 4 * Math.round(hundredths / 4) : hundredths;
+      const fill = unmeasured ? 100 : size === 'compact' ? 4 * Math.round(hundredths / 4) : Math.max(0, hundredths);
       if (state && !fixed && drawn.fill !== fill) {
         button.style.backgroundSize = `${fill}% 100%`; // a custom property would restyle all descendants
         drawn.fill = fill;
@@ -260,7 +263,7 @@ export class Grid {
     if (state) parts.push(lane.word(frame.tokens[i]));
     parts.push(lane.fixed[i] ? 'given' : STATES[LETTER[state]]);
     if (state && frame.confidence[i] == null) parts.push('confidence not measured');
-    else if (!lane.fixed[i] && frame.confidence[i]) parts.push(`confidence ${frame.confidence[i].toFixed(2)}`);
+    else if (!lane.fixed[i] && judged(frame, i)) parts.push(`confidence ${frame.confidence[i].toFixed(2)}`);
     for (const event of eventsOf(frame.marks[i])) parts.push(event.bit === 8 ? `replaced ${lane.word(before.tokens[i])}` : event.name);
     const tag = frame.tags[i];
     if (tag) parts.push(tag.number == null ? tag.title : `${tag.title}, ${tag.symbol} ${tag.number.toFixed(2)}`);

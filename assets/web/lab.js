@@ -7,7 +7,7 @@ import { h, put, setText } from './dom.js';
 import { readFile, save } from './files.js';
 import { createAddress, numberFrom, openComparison, openIn, parameter } from './links.js';
 import { createProjectorButton } from './projector.js';
-import { rich } from './symbols.js';
+import { rich, tagged } from './symbols.js';
 import { createThemeButton } from './theme.js';
 
 const SORTS = { number: 'in order', revocations: 'most revocations', passes: 'most passes', ended: 'how it ended' };
@@ -169,10 +169,9 @@ export function mountLab(root, bridge, config) {
 
   function tableOf({ caption, columns, rows: lines, variants }) {
     const first = (line, n) => (variants[n] ? h('button', { class: 'dw-link', type: 'button', onclick: () => openRuns(variants[n]) }, rich(line[0])) : rich(line[0]));
-    return h('div', { class: 'dx-table' }, h('table', { class: 'dw-table' },
-      h('caption', {}, rich(caption)),
+    return h('figure', { class: 'dx-table' }, h('div', {}, h('table', { class: 'dw-table' },
       h('thead', {}, h('tr', {}, columns.map((name) => h('th', { scope: 'col' }, rich(name))))),
-      h('tbody', {}, lines.map((line, n) => h('tr', {}, h('th', { scope: 'row' }, first(line, n)), line.slice(1).map((cell) => h('td', {}, rich(cell))))))));
+      h('tbody', {}, lines.map((line, n) => h('tr', {}, h('th', { scope: 'row' }, first(line, n)), line.slice(1).map((cell) => h('td', {}, rich(cell)))))))), h('figcaption', {}, rich(caption)));
   }
 
   // The chart.
@@ -305,7 +304,7 @@ export function mountLab(root, bridge, config) {
 
 /** A figure's texts with τ_c written as it should be; the names its points are known by stay as they are. */
 function withSubscripts(part) {
-  if (typeof part === 'string') return part.replace(/τ_?([cu12])/gu, 'τ<sub>$1</sub>');
+  if (typeof part === 'string') return tagged(part);
   if (Array.isArray(part)) return part.map(withSubscripts);
   if (part === null || typeof part !== 'object') return part;
   return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, key === 'customdata' ? value : withSubscripts(value)]));

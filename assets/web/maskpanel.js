@@ -257,6 +257,7 @@ export class MaskPanel {
     const block = lane.head.block < lane.length ? ` · ${frame.block[0]}–${frame.block[1] - 1}` : '';
     const later = lane.head.sees ? ` · blocks of ${lane.head.sees}, none sees a later one` : '';
     setText(this.sub, (frame.index ? `step ${frame.index}${block}` : 'start') + later);
+    this.sub.title = this.sub.textContent;
     showSide(this.tabs, 'mask', lane);
     press(this.order, state.order);
     press(this.depth, state.attention >= 0 ? 'attention' : state.reach ? 'reach' : 'direct');

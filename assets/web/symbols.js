@@ -45,11 +45,13 @@ export const GLOSSARY = {
   'μ': 'Saber: at least n / μ tokens are revoked per pass.',
 };
 
+const INDEX = 'max|min|[cue12]'; // what τ is written with below the line
+
 /** A symbol or word of the glossary with its meaning; anything else as it is. `τ_c` and `τ1` get a subscript. */
 export function symbol(name, shown = name) {
-  const sub = /^(τ)_?([cue12])$/u.exec(shown);
-  const parts = sub ? [sub[1], h('sub', {}, sub[2])] : [shown];
-  return Object.hasOwn(GLOSSARY, name) ? h('abbr', { class: 'dv-symbol', title: GLOSSARY[name] }, parts) : sub ? h('span', {}, parts) : shown;
+  const [, index] = RegExp(`^τ_?(${INDEX})$`, 'u').exec(shown) ?? [];
+  const parts = index ? ['τ', h('sub', {}, index)] : [shown];
+  return Object.hasOwn(GLOSSARY, name) ? h('abbr', { class: 'dv-symbol', title: GLOSSARY[name] }, parts) : index ? h('span', {}, parts) : shown;
 }
 
 /** A formula, or a sentence with symbols in it, as nodes: `_{…}` and `^{…}` become subscripts and superscripts. */
@@ -64,8 +66,11 @@ export function formula(source) {
 
 /** A sentence of the trace: 'quoted' tokens in monospace, thresholds explained. Text nodes only. */
 export function rich(sentence) {
-  return sentence.split(/((?<=^|[\s(“])'.+?'(?=[\s.,;:)”]|$)|τ_[cue]|τ[12])/u).filter(Boolean).map((part) => {
+  return sentence.split(RegExp(`((?<=^|[\\s(“])'.+?'(?=[\\s.,;:)”]|$)|τ(?:_?(?:${INDEX}))\\b)`, 'u')).filter(Boolean).map((part) => {
     if (part.length > 2 && part.startsWith("'") && part.endsWith("'")) return h('bdi', { class: 'dv-word' }, part.slice(1, -1));
-    return /^τ_?[cue12]$/u.test(part) ? symbol(part) : part;
+    return part.startsWith('τ') ? symbol(part) : part;
   });
 }
+
+/** The same for a chart, whose texts are written with tags. */
+export const tagged = (text) => text.replace(RegExp(`τ_?(${INDEX})\\b`, 'gu'), 'τ<sub>$1</sub>');

@@ -6,6 +6,7 @@ import { mountCompare } from './compare.js';
 import { mountLab } from './lab.js';
 import { mountLearn } from './learn.js';
 import { linkedTab, showTab } from './links.js';
+import { unpack } from './unpack.js';
 import { mountWatch } from './watch.js';
 
 function mountFirst(root, bridge, config) {
@@ -22,4 +23,4 @@ const whenSeen = (mount) => (root, bridge, config) => {
   observer.observe(root);
 };
 
-export const tabs = { mountCompare: whenSeen(mountCompare), mountLab: whenSeen(mountLab), mountLearn: whenSeen(mountLearn), mountWatch: mountFirst, connect };
+export const tabs = { mountCompare: whenSeen(mountCompare), mountLab: whenSeen(mountLab), mountLearn: whenSeen(mountLearn), mountWatch: mountFirst, connect, unpack };

@@ -95,7 +95,7 @@ export class Tokens {
     canvas.addEventListener('pointermove', (event) => event.buttons && scrub(event));
     const thresholds = lane.about.thresholds.map((threshold) => `${threshold.symbol} ${threshold.at}`).join(' · ');
     const who = h('button', { type: 'button', class: 'dv-who', onclick: () => viewer.set({ lane: n }) },
-      h('b', {}, lane.head.name), h('span', {}, lane.about.rule), h('span', {}, rich(thresholds)), pass);
+      h('b', {}, lane.head.name), h('span', {}, rich(lane.about.rule)), h('span', {}, rich(thresholds)), pass);
     const row = h('div', { class: 'dv-lane' }, who, h('div', { class: 'dv-lanetoks' }, this.grids[n].box, this.looks[n]?.box), h('div', { class: 'dv-mapbox' }, canvas));
     this.maps.push(map);
     this.passes.push(pass);

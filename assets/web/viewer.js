@@ -10,7 +10,8 @@
 //
 // `load(payload)` with a header and no steps shows the start of a live run. A load keeps the state (step, selection, mask
 // settings) as far as it still makes sense; `load(payload, { step: 0 })` sets parts of it. `append` follows the run if the
-// last step was in view and nobody has begun an edit there, otherwise the view stays where it is.
+// last step was in view and nobody has begun an edit there, otherwise the view stays where it is; it follows to
+// `viewer.goal` at most, which a load sets too, so that whoever moves on while a link is opened is not called back.
 //
 // State, as given to host.onChange and understood by setState and options.state; every part is optional in setState, and
 // whatever cannot be shown becomes something that can:
@@ -64,6 +65,7 @@ class Viewer {
     this.assign(options.state);
     this.drawnWidth = 0;
     this.short = false;
+    this.goal = Infinity;
     this.work = Promise.resolve();
     this.pending = 0;
     this.transport = new Transport(this, options.speed);
@@ -108,6 +110,7 @@ class Viewer {
     this.transport.pause();
     this.transport.waiting = false;
     this.lanes = lanes;
+    this.goal = state?.goal ?? Infinity;
     this.assign(state);
     this.normalise();
     this.root.classList.remove('dv-empty');
@@ -126,7 +129,7 @@ class Viewer {
       await target.append([steps].flat().filter((step) => step.i > target.last));
       this.transport.waiting = false;
       for (const panel of this.panels) panel.grow?.(lane);
-      if (follow) this.state.step = this.last;
+      if (follow) this.state.step = Math.max(this.state.step, Math.min(this.last, this.goal));
       this.layout();
       this.changed(300);
     });

@@ -31,7 +31,10 @@ export function mountWatch(root, bridge, config) {
     onCase: openCase,
     onFiles: openFiles,
     running: {
-      onRest: () => address.rest(),
+      onRest: () => {
+        viewer.goal = Infinity;
+        address.rest();
+      },
       again: () => asked && { ...asked, edits: edits[client.here.branch] },
       onRemade: (what, reply) => {
         begin(what, reply);
@@ -97,11 +100,11 @@ export function mountWatch(root, bridge, config) {
     return { prompt: prompt.value, model: settings.model(), decoder: settings.decoder(), settings: settings.values(), ...shell.picture.request() };
   }
 
-  /** A new run in the place of what is on screen, with a branch if there are `edits`. */
-  function start(what, then) {
+  /** A new run in the place of what is on screen, with a branch if there are `edits`; `view` is where one shall look. */
+  function start(what, then, view = { step: 0 }) {
     client.replace(() => client.start(what, (reply) => {
       begin(what, reply);
-      client.show(reply, { step: 0 });
+      client.show(reply, view);
     }, then));
   }
 
@@ -209,8 +212,7 @@ export function mountWatch(root, bridge, config) {
     if (parameter('prompt') !== null) setShort(false);
     const [ran, step, select] = ['ran', 'step', 'select'].map((name) => numberFrom(parameter(name)));
     const view = { ...viewFrom(parameter('view')), ...(step !== null && { step }), ...(select !== null && { position: select }) };
-    const look = () => viewer.setState(view);
-    if (same) return look();
+    if (same) return viewer.setState(view);
     const [kind, key] = Array.isArray(place) ? place : [];
     if (kind === 'file' && !parameter('prompt')) return openAgain(key);
     const text = parameter('prompt');
@@ -226,9 +228,8 @@ export function mountWatch(root, bridge, config) {
     shell.showCase(null);
     start(wanted, () => {
       const left = (ran ?? 0) - client.here.steps;
-      if (left > 0) advance(left, look);
-      else look();
-    });
+      if (left > 0) advance(left);
+    }, { ...view, step: step ?? 0, goal: step ?? undefined });
   }
 
   /** A trace from a file, when one comes back to it. */

@@ -174,8 +174,11 @@ def test_bad_input_and_stop(server: str, visit: Visiting) -> None:
 
 def test_the_lab_on_a_phone_does_not_scroll_sideways(server: str, visit: Visiting) -> None:
     page = open_lab(visit, server, viewport={"width": 390, "height": 800})
+    expect(page.locator(".dx-table th", has_text="DAPD").first).to_contain_text("τmax")
     run_small(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for words in page.locator(".dx-table figcaption").all():
+        assert words.evaluate("(box) => box.getBoundingClientRect().right") <= 390
 
 
 def picture(width: int, height: int) -> bytes:

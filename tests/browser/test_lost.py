@@ -42,7 +42,7 @@ const connect = (real) => (send, server) => {
 };
 Object.defineProperty(window, 'dardStudio', {
   get: () => studio,
-  set: (made) => { studio = { ...made, connect: connect(made.connect) }; },
+  set: (made) => { studio = made.then((tabs) => ({ ...tabs, connect: connect(tabs.connect) })); },
 });
 """
 

@@ -400,6 +400,8 @@ def test_a_message_covers_no_button_and_a_refused_prompt_is_told_apart(opened: O
     expect(page.locator(".dw-stale:visible")).to_contain_text(LOS_DIEGO)
     for name in ("Play", "Step", "Run to end"):
         page.locator(f".dv-buttons button[data-name='{name}']:visible").click(trial=True)
+    long = "(box) => (box.replaceChildren('120 / 120'), box.getBoundingClientRect().right)"
+    assert page.locator(".dv-counter:visible").evaluate(long) <= width - 8
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     press(page, "Copy link")
     notice = page.locator(".dw-notice:visible")
@@ -449,6 +451,14 @@ def test_the_list_of_runs_is_beside_the_chart_and_what_is_not_recorded_shows_not
     expect(page.locator(".dx-chart .main-svg")).to_have_count(0)
     expect(page.locator(".dx-table")).to_have_count(0)
     expect(runs).to_be_hidden()
+
+
+def test_a_decoder_without_a_mask_takes_no_room_for_one(opened: Open) -> None:
+    page = opened("?lesson=1", width=1024, height=768)
+    mask = page.get_by_role("region", name="mask", exact=True)
+    expect(mask).to_contain_text("no mask to draw")
+    expect(mask.get_by_role("button", name="attention")).to_be_hidden()
+    assert mask.evaluate("(box) => box.getBoundingClientRect().height") < 160
 
 
 def test_lesson_and_evidence_share_a_screen(opened: Open) -> None:

@@ -26,11 +26,14 @@ LOADING = frozenset({"start", "compare", "experiment"})
 Action = Callable[[dict[str, Any]], Iterator[dict[str, Any]]]
 Call = Callable[[dict[str, Any]], dict[str, Any]]
 
-# `ask` goes through Gradio's queue, because it runs the model; `server.*` are quick answers that skip it.
+# `ask` goes through Gradio's queue, because it runs the model; `server.*` are quick answers that skip it. The config is
+# no prop: Gradio copies and compares all of these whenever one of them changes.
 CONNECT = """
-const bridge = window.dardStudio.connect((request) => trigger('ask', request), server);
-watch('reply', () => bridge.hear(props.reply));
-window.dardStudio[props.mount](element.querySelector('.dw-root'), bridge, props.config);
+window.dardStudio.then(async (studio) => {
+  const bridge = studio.connect((request) => trigger('ask', request), server);
+  watch('reply', () => bridge.hear(props.reply));
+  studio.%s(element.querySelector('.dw-root'), bridge, await studio.unpack('%s'));
+});
 """
 
 
@@ -116,11 +119,9 @@ def build_component(
     )
     component = gr.HTML(
         html_template='<div class="dw-root"></div>',
-        js_on_load=CONNECT,
+        js_on_load=CONNECT % (mount, pack(config)),
         apply_default_css=False,
         server_functions=[safely(call) for call in (again, *(viewer_calls if calls is None else calls))],
-        mount=mount,
-        config=config,
         reply="",
     )
     component.ask(
