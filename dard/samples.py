@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from dard.experiments.results import Results, parse
+from dard.results import Results, parse
 from dard.state import InputError
 
 MAX_BYTES = 64 << 20

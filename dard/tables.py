@@ -57,10 +57,9 @@ def model_row(name: str, card: Card) -> list[str]:
 def results_table() -> str:
     """Every decoder at its most accurate setting in every small world, as recorded: accuracy, interval, passes."""
     from dard.experiments import load
-    from dard.experiments.pareto import by_decoder
-    from dard.experiments.points import frontier, points
-    from dard.experiments.variants import title_of
+    from dard.experiments.points import by_decoder, frontier, points
     from dard.folders import assets
+    from dard.sweep import title_of
     from dard.tasks import TASKS
 
     lines: dict[str, list[str]] = {}

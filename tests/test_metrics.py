@@ -8,9 +8,8 @@ import pytest
 
 import dard
 from dard import __main__ as command_line
-from dard.experiments.sweep import Job, decode_and_score
-from dard.experiments.variants import Scope, Variant
 from dard.metrics import measure
+from dard.sweep import Job, Scope, Variant, decode_and_score
 from dard.tasks import Item
 from dard.trace import Start, Step, Trace
 from tests.experiments.tiny_task import TinyTask

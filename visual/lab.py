@@ -22,11 +22,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
-from dard.experiments.variants import ONE_BY_ONE
 from dard.folders import assets
 from dard.samples import ONLY, SORTS, Sample, beside, choose, joined, of_results, read
 from dard.session import Session
 from dard.state import InputError
+from dard.sweep import ONE_BY_ONE
 from dard.tasks import TASKS
 from visual.images import UPLOAD_AT_MOST
 from visual.passes import passes

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import dard
 from dard.cause import at_step, attention, some_causes
 from dard.decoders import DECODERS, make_settings
-from dard.experiments.variants import ONE_BY_ONE
 from dard.folders import assets
 from dard.metrics import measure
 from dard.models import with_thinking
@@ -30,6 +29,7 @@ from dard.models.registry import find_card
 from dard.session import COMPARED, Session
 from dard.settings import Settings
 from dard.state import STATE_NAMES, InputError, UnknownWords
+from dard.sweep import ONE_BY_ONE
 from dard.tasks import TASKS
 from dard.tasks.judge import judge
 from dard.trace import Trace, Verdict

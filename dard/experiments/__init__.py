@@ -5,15 +5,14 @@ plan = make_plan("pareto", dard.load_model("embedded"), "arithmetic", samples=20
 for progress in run(plan, out="results"):
     print(progress.done, "of", progress.total)
 plan.experiment.tables(plan.results), plan.experiment.figure(plan.results)
-plan.results.runs("DARD τ_c=0.6 τ_u=0.8")  # the decodes behind a point
+dard.samples.of_results(plan.results)  # every answer, and what opens the decode behind it
 
-A sweep of one's own: `dard.experiments.sweep.sweep`.
+A sweep of one's own: `dard.sweep.sweep`.
 """
 
-from dard.experiments.catalogue import EXPERIMENTS, find_task, get_experiment
+from dard.experiments.catalogue import EXPERIMENTS, find_task, get_experiment, markdown, write_report
 from dard.experiments.plan import Plan, Progress, make_plan, run
-from dard.experiments.report import markdown, write_report
-from dard.experiments.results import Results, load
+from dard.results import Results, load
 
 __all__ = [
     "EXPERIMENTS",

@@ -1,26 +1,110 @@
-"""What every experiment is: a grid of variants, what is told of each decode, and the columns of a table.
+"""What an experiment is: variants, what is told of each decode, the columns of a table, the traces of a figure.
 
 Promises: `measure` gives one row per sample and depends on nothing but its arguments; `tables` and `figure` read
-results and nothing else, so they work on a file from another machine, and on results that are still coming in.
+results and nothing else, so they work on a file from another machine, and on results that are still coming in. Every
+cell of a table is text already; what a heading stands for is said once, here or in the experiment that is alone in it.
 Does not know: files, progress, or how the samples are spread.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import cycle
+from typing import Any, ClassVar
 
-from dard.experiments.figures import ACCURACY, COLOURS, PASSES, Figure, colour_of, figure, spots
-from dard.experiments.points import Point, points
-from dard.experiments.results import Results
-from dard.experiments.sweep import Job, Row, decode_and_score
-from dard.experiments.tables import PACE, Columns, Table, columns
-from dard.experiments.variants import Scope, Variant, title_of
+from dard.experiments.figures import ACCURACY, COLOURS, PASSES, Figure, Trace, colour_of, figure, spots
+from dard.experiments.points import Point, points, split
+from dard.results import Results
 from dard.session import Session
+from dard.sweep import Job, Row, Scope, Variant, decode_and_score, title_of
+from dard.tables import table
+
+Columns = Mapping[str, Callable[[Point], str]]  # by heading
 
 
-class Experiment(ABC):
+@dataclass(frozen=True)
+class Table:
+    """A caption, the columns' headings and the rows. `variants` names what each row stands for, or is empty."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    variants: Sequence[str] = ()
+
+    @staticmethod
+    def of(found: Sequence[Point], columns: Columns, caption: str) -> Table:
+        """A line for every point."""
+        rows = [[cell(p) for cell in columns.values()] for p in found]
+        return Table(caption, list(columns), rows, [p.variant.name for p in found])
+
+    def markdown(self) -> str:
+        return f"{table(self.columns, self.rows)}\n\n{self.caption}"
+
+
+def percent(share: float) -> str:
+    """
+    >>> percent(0.346)
+    '34.6'
+    """
+    return f"{100 * share:.1f}"
+
+
+def part_of(part: float, whole: float) -> str:
+    return percent(part / whole) if whole else "–"
+
+
+def signed(number: float, digits: int = 1) -> str:
+    """
+    >>> signed(-1.84), signed(0.0), signed(2)
+    ('−1.8', '+0.0', '+2.0')
+    """
+    rounded = round(number, digits) + 0.0
+    return f"{'−' if rounded < 0 else '+'}{abs(rounded):.{digits}f}"
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def against(cell: Callable[[Point, Point], str]) -> Callable[[Point], str]:
+    """A cell that compares a point with the one beside it; that one itself has none."""
+    return lambda p: "–" if p.beside is None or p.beside is p else cell(p, p.beside)
+
+
+def speed(p: Point) -> str:
+    """Tokens per second as a multiple of the point beside it."""
+    known = p.beside is not None and p.beside.tokens_per_second
+    return f"×{p.tokens_per_second / known:.2f}" if known else "–"
+
+
+COLUMNS: Columns = {
+    "Variant": lambda p: p.variant.name,
+    "Method": lambda p: p.variant.name,
+    "Samples": lambda p: str(p.samples),
+    "Acc. (%)": lambda p: percent(p.accuracy),
+    "Δ Acc.": against(lambda p, other: signed(100 * (p.accuracy - other.accuracy))),
+    "95 % interval": lambda p: " – ".join(map(percent, p.interval)),
+    "Gain (%)": against(lambda p, other: signed(100 * (p.accuracy / other.accuracy - 1)) if other.accuracy else "–"),
+    "Passes": lambda p: f"{p.passes:.2f}",
+    "Δ Passes": against(lambda p, other: signed(p.passes - other.passes, 2)),
+    "Fewer": against(lambda p, other: f"×{other.passes / p.passes:.1f}"),
+    "Tokens/pass": lambda p: number(p.per_pass()),
+    "without end": lambda p: number(p.per_pass("without_end")),
+    "Revocations": lambda p: f"{p.mean('revocations'):.2f}",
+    "Tokens/s": lambda p: f"{p.tokens_per_second:.0f}",
+    "Speed": speed,
+}
+
+# Tokens per forward pass in both countings: all filled positions, and those that are not the end of text.
+PACE = ("Passes", "Tokens/pass", "without end")
+
+
+def columns(*headings: str) -> Columns:
+    return {heading: COLUMNS[heading] for heading in headings}
+
+
+class Experiment:
     """One table or figure of the paper. `batch` limits how many samples are measured together; None: as asked.
 
     The default task is a small world in which what the experiment looks at happens often. Captions are filled in from
@@ -35,13 +119,18 @@ class Experiment(ABC):
     default_samples: ClassVar[int] = 100
     batch: ClassVar[int | None] = None
     record: ClassVar[bool] = False
+    variants: ClassVar[Sequence[Variant]]  # what is run, unless `grid` says so of the items
     beside: ClassVar[Variant | None] = None  # what the other variants are compared with
     columns: ClassVar[Columns]
     caption: ClassVar[str]
+    labels: ClassVar[Sequence[str]] = ()  # a variant has a line for each, if there are any
+    summary: ClassVar[bool] = False  # a second table: what the decodes behind the numbers of the first were like
+    chart: ClassVar[tuple[str, ...]] = (PASSES, ACCURACY)  # the names of the axes, and the figure's own title
+    layout: ClassVar[Mapping[str, Any]] = {}
 
-    @abstractmethod
-    def grid(self, scope: Scope) -> list[Variant]:
+    def grid(self, scope: Scope) -> Sequence[Variant]:
         """The variants to run on these items."""
+        return self.variants
 
     def also(self, session: Session) -> Row:
         """What a row tells of a finished decode beyond its score and its cost."""
@@ -51,33 +140,36 @@ class Experiment(ABC):
         """One row per sample, without the names of the variant and the sample."""
         return decode_and_score(job, variant, samples, self.record, self.also)
 
+    def lines(self, found: list[Point]) -> list[Point]:
+        """What has a line in the table."""
+        return split(found, self.labels) if self.labels else found
+
+    def table(self, results: Results) -> Table:
+        found = points(results, self.beside)
+        told = {**results.header, "rows": len(results.rows)}
+        return Table.of(self.lines(found), self.columns, self.caption.format_map(told))
+
     def tables(self, results: Results) -> list[Table]:
         """The tables of what is known so far."""
-        caption = self.caption.format_map(results.header)
-        return [Table.of(points(results, self.beside), self.columns, caption)]
-
-    def summary(self, results: Results) -> list[Table]:
-        """What the decodes behind other numbers were like, where the file tells."""
-        if not all("score" in row for row in results.rows):
-            return []
+        if not self.summary or any("score" not in row for row in results.rows):  # files of 0.1 do not tell
+            return [self.table(results)]
         told = columns("Variant", "Samples", "Acc. (%)", "95 % interval", *PACE, "Tokens/s")
         caption = "The decodes behind these numbers: {task_title}, {model}."
-        return [Table.of(points(results), told, caption.format_map(results.header))]
+        return [self.table(results), Table.of(points(results), told, caption.format_map(results.header))]
 
     def figure(self, results: Results) -> Figure:
-        """The figure of what is known so far; by default accuracy over passes.
+        """The figure of what is known so far."""
+        return figure(results, self.traces(points(results, self.beside)), *self.chart, **self.layout)
 
-        Colours tell decoders apart, or the groups of the only one.
-        """
-        found = points(results)
-        groups = list(dict.fromkeys(map(self.group, found)))
+    def traces(self, found: list[Point]) -> list[Trace]:
+        """What is drawn; by default accuracy over passes. Colours tell decoders apart, or groups of the only one."""
+        groups = dict.fromkeys(map(self.group, found))
         several = len({p.variant.decoder for p in found}) > 1
-        traces = []
-        for number, name in enumerate(groups):
+        drawn = []
+        for name, colour in zip(groups, cycle(COLOURS), strict=False):
             some = [p for p in found if self.group(p) == name]
-            colour = colour_of(some[0].variant.decoder) if several else COLOURS[number % len(COLOURS)]
-            traces.append(spots(some, self.label, colour, name=name))
-        return figure(results, traces, PASSES, ACCURACY)
+            drawn.append(spots(some, self.label, colour_of(some[0].variant.decoder) if several else colour, name=name))
+        return drawn
 
     def group(self, p: Point) -> str:
         return title_of(p.variant.decoder)

@@ -6,11 +6,11 @@ fills with ends of text, so tokens per pass in both countings part here.
 
 from __future__ import annotations
 
+from dard.experiments.base import Table
 from dard.experiments.figures import Figure, side_by_side
 from dard.experiments.pareto import Pareto
-from dard.experiments.results import Results
-from dard.experiments.tables import Table
-from dard.experiments.variants import Scope, Variant
+from dard.results import Results
+from dard.sweep import Scope, Variant
 
 TIMES = (2, 4)
 
@@ -34,10 +34,7 @@ class Budgets(Pareto):
         ] or plain
 
     def tables(self, results: Results) -> list[Table]:
-        found: list[Table] = []
-        for part in parts(results):
-            found += super().tables(part)
-        return found
+        return [table for part in parts(results) for table in super(Budgets, self).tables(part)]
 
     def figure(self, results: Results) -> Figure:
         drawn = []
@@ -49,12 +46,10 @@ class Budgets(Pareto):
 
 def parts(results: Results) -> list[Results]:
     """The results of each budget, the smaller first."""
-    budgets = sorted({variant.settings.get("gen_length", 0) for variant in results.variants})
     found = []
-    for budget in budgets:
+    for budget in sorted({variant.settings.get("gen_length", 0) for variant in results.variants}):
         kept = [v for v in results.header["variants"] if v["settings"].get("gen_length", 0) == budget]
         names = {v["name"] for v in kept}
-        title = f"Room for {budget} tokens" if budget else "Templates"
-        header = {**results.header, "variants": kept, "title": title}
-        found.append(Results(header, [row for row in results.rows if row["variant"] in names]))
+        header = {"variants": kept, "title": f"Room for {budget} tokens" if budget else "Templates"}
+        found.append(Results(results.header | header, [row for row in results.rows if row["variant"] in names]))
     return found

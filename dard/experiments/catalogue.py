@@ -1,7 +1,12 @@
-"""The experiments and the tasks by name."""
+"""The experiments and the tasks by name, and the files a person reads of results that name theirs.
+
+Promises: a report is made from the results alone; writing it again gives the same files.
+Does not know: how results are made.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from dard.experiments.ablations import MaskAblation, MixingAblation
@@ -16,6 +21,7 @@ from dard.experiments.ordering import Ordering
 from dard.experiments.pareto import Pareto
 from dard.experiments.thresholds import Thresholds
 from dard.experiments.weight_statistics import WeightStatistics
+from dard.results import Results
 from dard.state import InputError
 from dard.tasks import TASKS
 from dard.tasks.base import Judge
@@ -48,3 +54,33 @@ def find_task(name: str, data: str | Path | None = None, run_code: bool = False)
     if data is not None:
         raise InputError(f"{name} makes its own items; data is for {', '.join(PRESETS)}")
     return TASKS[name]
+
+
+def markdown(results: Results) -> str:
+    """Title, the command and circumstances, and all tables."""
+    header, experiment = results.header, get_experiment(results.header["experiment"])
+    code, where = header["code"], header["machine"]
+    weights = f" (weights {header['weights']})" if header["weights"] else ""
+    commit = f" at {code['commit']}" if code["commit"] else ""
+    threads = f"{where['threads']} thread{'' if where['threads'] == 1 else 's'}"
+    done = "" if results.complete else f" **Unfinished: {len(results.rows)} of {results.total} rows.**"
+    facts = (
+        f"{header['task_title']} (`{header['task']}`), model `{header['model']}`"
+        f"{weights}, {header['samples']} samples, seed {header['seed']}, dard {code['version']}{commit}, "
+        f"{where['device']}, {threads}, torch {where['torch']}.{done}"
+    )
+    command = [f"```\n{header['command']}\n```"] if header["command"] else []
+    tables = [table.markdown() for table in experiment.tables(results)]
+    return "\n\n".join([f"# {experiment.title}", f"In the paper: {experiment.paper}.", facts, *command, *tables]) + "\n"
+
+
+def write_report(results: Results, folder: str | Path) -> list[Path]:
+    """Write all files of a report; their paths. The page needs no network: plotly.min.js lies beside it, once."""
+    import plotly.io
+
+    figure = get_experiment(results.header["experiment"]).figure(results)
+    table, data, page = paths = [Path(folder) / f"{results.stem}.{end}" for end in ("md", "figure.json", "html")]
+    table.write_text(markdown(results), encoding="utf-8")
+    data.write_text(json.dumps(figure, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    plotly.io.write_html(figure, page, include_plotlyjs="directory", div_id="figure", config={"displaylogo": False})
+    return paths

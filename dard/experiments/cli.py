@@ -10,18 +10,15 @@ import argparse
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 from rich.progress import Progress as Bar
 from rich.table import Table as Grid
 
 from dard.state import InputError
-
-if TYPE_CHECKING:
-    from dard.experiments import Results
 
 INTERRUPTED = 130
 
@@ -35,10 +32,8 @@ def add_experiment_arguments(
     """`experiment`: one table or figure of the paper, on any model."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="which experiment")
     parser.add_argument("--list", action="store_true", help="name the experiments and tasks, and stop")
-    parser.add_argument(
-        "--task", help="a small world of the embedded model, or a benchmark (default: the experiment's)"
-    )
-    parser.add_argument("--samples", type=int, help="items of the task (default 100; 10 for cost)")
+    parser.add_argument("--task", help="a small world of the embedded model, or a benchmark (default: its own)")
+    parser.add_argument("--samples", type=int, help="items of the task (default 100; 20 for budgets, 10 for cost)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the choice of items (default 0)")
     parser.add_argument("--out", default="results", metavar="DIR", help="folder of the results (default results)")
     parser.add_argument("--gen-length", type=int, help="room for the answer (default: the task's)")
@@ -61,12 +56,11 @@ def show_list() -> None:
     lines = [[e.name, e.shows, e.paper, e.default_task] for e in EXPERIMENTS.values()]
     show_grid(["name", "shows", "in the paper", "default task"], lines)
     show_grid(["of the paper", "small", "full size"], [[k, v.command or "–", v.needs] for k, v in PAPER.items()])
-    console = Console(highlight=False)
-    console.print(f"tasks of the embedded model: {', '.join(TASKS)}")
-    console.print(f"benchmarks for real models: {', '.join(PRESETS)}")
+    print(f"tasks of the embedded model: {', '.join(TASKS)}")
+    print(f"benchmarks for real models: {', '.join(PRESETS)}")
 
 
-def show_grid(columns: Any, rows: Any, **options: Any) -> None:
+def show_grid(columns: Iterable[str], rows: Iterable[Sequence[str]], **options: Any) -> None:
     grid = Grid(**options)
     for number, column in enumerate(columns):
         grid.add_column(column, overflow="fold", no_wrap=number == 0)
@@ -81,22 +75,22 @@ def experiment_command(
     """Run with a bar, then report. Ctrl-C stops it; what is done stays."""
     import torch
 
-    from dard.experiments import find_task, get_experiment, load, make_plan, run
+    from dard.experiments import find_task, get_experiment, load, make_plan, run, write_report
     from dard.experiments.plan import LIMITS, check_numbers
-    from dard.experiments.sweep import Process
+    from dard.sweep import Process
 
     if args.name is None:
         raise InputError("experiment needs a name; --list shows them")
     experiment, process = get_experiment(args.name), Process.this()
     # What can be refused is refused before a model is loaded.
-    check_numbers(**{name: getattr(args, name) for name in LIMITS})
     check_folder(args.out)
+    args.samples = experiment.default_samples if args.samples is None else args.samples
+    check_numbers(**(numbers := {name: getattr(args, name) for name in LIMITS}))
     task = find_task(args.task or experiment.default_task, data=args.data, run_code=args.run_code)
-    args.task, args.samples = task.name, args.samples or experiment.default_samples
+    args.task = task.name
     command = command_line(args)
     if process.count > 1 and args.device is None and torch.cuda.is_available():
         args.device = f"cuda:{process.local}"
-    numbers = {name: getattr(args, name) for name in LIMITS}
     results = (plan := make_plan(args.name, open_model(args), task, command=command, **numbers)).results
     share = f" ({process.index + 1} of {process.count})" if process.count > 1 else ""
     try:
@@ -105,28 +99,19 @@ def experiment_command(
             for progress in run(plan, args.out, process=process):
                 bar.update(line, completed=progress.done)
     except KeyboardInterrupt:
-        say(
-            f"interrupted after {len(results.rows)} of {results.total} rows; "
-            f"they are in {args.out}, and the same command goes on from there"
-        )
+        done = f"interrupted after {len(results.rows)} of {results.total} rows"
+        print(f"dard: {done}; they are in {args.out}, and the same command goes on from there", file=sys.stderr)
         return INTERRUPTED
-    finish(load(args.out, results.stem), args.out)
-    return 0
-
-
-def finish(results: Results, out: str) -> None:
-    """Write the report and show its tables, once the last process has done its part."""
-    from dard.experiments import get_experiment, write_report
-
-    if not results.complete:
-        return say(f"{len(results.rows)} of {results.total} rows are done; other processes are still at work")
-    try:
-        paths = write_report(results, out)
-    except OSError as error:
-        raise InputError(f"the report cannot be written to {out!r}: {error.strerror}") from None
-    for table in get_experiment(results.header["experiment"]).tables(results):
+    results = load(args.out, results.stem)
+    if not results.complete:  # the last process writes the report
+        done = f"{len(results.rows)} of {results.total} rows are done"
+        print(f"dard: {done}; other processes are still at work", file=sys.stderr)
+        return 0
+    paths = write_report(results, args.out)
+    for table in experiment.tables(results):
         show_grid(table.columns, table.rows, caption=table.caption, caption_justify="left")
-    Console(highlight=False).print(f"written: {', '.join(str(path) for path in paths)}", soft_wrap=True)
+    print(f"written: {', '.join(map(str, paths))}")
+    return 0
 
 
 def check_folder(folder: str) -> None:
@@ -141,13 +126,10 @@ def check_folder(folder: str) -> None:
 def command_line(args: argparse.Namespace) -> str:
     """The command with its choices spelled out, so that it means the same when defaults change."""
     words = ["python", "-m", "dard", "experiment", args.name]
-    for name in ("model", "task", "samples", "seed", "out", "gen_length", "block_length", "batch", "data", "device",
-                 "dtype", "device_map", "quantise", "image"):  # fmt: skip
-        if getattr(args, name) is not None:
-            words += [f"--{name.replace('_', '-')}", str(getattr(args, name))]
-    words += [word for file in args.load or () for word in ("--load", file)]
-    return shlex.join(words + ["--plain"] * args.plain + ["--run-code"] * args.run_code)
-
-
-def say(sentence: str) -> None:
-    print(f"dard: {sentence}", file=sys.stderr)
+    given = {"model": args.model, **vars(args)}
+    for name in [name for name in given if name not in ("name", "command", "list", "func")]:
+        values = given[name] if isinstance(given[name], list) else [given[name]]
+        for value in values:
+            flag = [f"--{name.replace('_', '-')}"]
+            words += flag if value is True else [] if value in (None, False) else [*flag, str(value)]
+    return shlex.join(words)

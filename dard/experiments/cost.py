@@ -12,12 +12,10 @@ from statistics import median
 
 from dard.decoders import plain_question
 from dard.experiments.base import Experiment
-from dard.experiments.figures import Figure, bars, colour_of, figure
-from dard.experiments.points import Point, points
-from dard.experiments.results import Results
-from dard.experiments.sweep import Job, Row
-from dard.experiments.variants import Scope, Variant, title_of
+from dard.experiments.figures import Trace, bars, colour_of
+from dard.experiments.points import Point
 from dard.session import Session
+from dard.sweep import Job, Row, Scope, Variant, title_of
 from dard.timing import peak_during, seconds
 
 METHODS = ("standard", "saber", "wino", "dard")
@@ -59,6 +57,8 @@ class Cost(Experiment):
         "{task_title}, {model} on {machine[device]}, {machine[threads]} threads: medians over {samples} samples. "
         "“Bare” is a forward pass without shadow block and state update. Only the ratios carry over to other machines."
     )
+    chart = ("", "step / bare forward", "A step as a multiple of a bare forward pass: {task_title}, {model}")
+    layout = {"showlegend": False}
 
     def grid(self, scope: Scope) -> list[Variant]:
         length = scope.gen_length
@@ -71,30 +71,25 @@ class Cost(Experiment):
     def measure(self, job: Job, variant: Variant, samples: Sequence[int]) -> list[Row]:
         return [cost_of(session) for session in job.sessions(variant, samples)]
 
-    def figure(self, results: Results) -> Figure:
-        found = points(results)
+    def traces(self, found: list[Point]) -> list[Trace]:
         colours = {"color": [colour_of(p.variant.decoder) for p in found]}
-        trace = bars(found, ratio, "%{x}: ×%{y:.2f}<extra></extra>", marker=colours, texttemplate="×%{y:.2f}")
-        title = "A step as a multiple of a bare forward pass: {task_title}, {model}"
-        return figure(results, [trace], "", "step / bare forward", title, showlegend=False)
+        return [bars(found, ratio, "%{x}: ×%{y:.2f}<extra></extra>", marker=colours, texttemplate="×%{y:.2f}")]
 
 
 def cost_of(session: Session) -> Row:
     """Median seconds of a step and of a bare forward, taken in turns along a decode; then the memory of either."""
-    model = session.model
-    start = session.at(0)
-    times: dict[str, list[float]] = {"step_seconds": [], "bare_seconds": []}
+    device, start = session.model.device, session.at(0)
+    steps, bare = [], []
     while not session.finished and len(session.steps) < MOST_STEPS:
-        times["bare_seconds"].append(seconds(bare_pass(session), model.device))
-        times["step_seconds"].append(seconds(session.step, model.device))
-    peaks = {
-        "bare_memory": peak_during(bare_pass(start), model.device),
-        "memory": peak_during(start.step, model.device),
-    }
+        bare.append(seconds(bare_pass(session), device))
+        steps.append(seconds(session.step, device))
+    bare_peak, peak = peak_during(bare_pass(start), device), peak_during(start.step, device)
     return {
-        **{name: round(median(found), 7) for name, found in times.items()},
+        "step_seconds": round(median(steps), 7),
+        "bare_seconds": round(median(bare), 7),
         "timed": len(session.steps),
-        **{name: peak and peak[1] for name, peak in peaks.items()},
+        "bare_memory": bare_peak and bare_peak[1],
+        "memory": peak and peak[1],
     }
 
 

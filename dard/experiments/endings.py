@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from functools import partial
 
-from dard.experiments.base import Experiment
-from dard.experiments.figures import Figure, bars, figure
-from dard.experiments.points import Point, points
-from dard.experiments.results import Results
-from dard.experiments.sweep import Row
-from dard.experiments.tables import PACE, Table, against, columns, percent
-from dard.experiments.variants import Scope, Variant
+from dard.experiments.base import PACE, Experiment, Table, against, columns, percent
+from dard.experiments.figures import Figure, Trace, bars
+from dard.experiments.points import Point, points, split
+from dard.results import Results
+from dard.sweep import Row, Variant
 from dard.words import DONE
 
 PERIODIC = "going round"
 COLOURS = {DONE: "#0072B2", "fixed point": "#CC79A7", PERIODIC: "#D55E00", "cap": "#666666"}
-THRESHOLDS = ((0.4, 0.8), (0.5, 0.8), (0.6, 0.8))
 OTHER = Variant("Entropy bound γ=0.1", "entropy_bound", {"gamma": 0.1})
 
 
@@ -32,30 +29,31 @@ class Endings(Experiment):
     shows = (
         "how much an answer can be trusted by how its decode ended: by itself, or stopped because it repeated itself"
     )
+    variants = [
+        *(
+            Variant(f"DARD τ_c={c:g} τ_u=0.8, {cycle}", "dard", {"tau_c": c, "tau_u": 0.8, "cycle": cycle})
+            for c in (0.4, 0.5, 0.6)
+            for cycle in ("accept", "reopen")
+        ),
+        OTHER,
+    ]
     caption = (
         "{task_title}, {model} ({samples} samples): runs by how their last block ended. All unmasked is the end DARD "
         "comes to by itself; at a fixed point nothing changed any more, though candidates were left; going round, an "
         "earlier step came back; the cap is the limit of steps. Accept and reopen are what is done then. EB is "
         f"{OTHER.name} on the same samples."
     )
+    chart = ("", "runs")
+    layout = {"barmode": "stack"}
 
-    def grid(self, scope: Scope) -> list[Variant]:
-        return [
-            *(
-                Variant(f"DARD τ_c={c:g} τ_u={u:g}, {cycle}", "dard", {"tau_c": c, "tau_u": u, "cycle": cycle})
-                for c, u in THRESHOLDS
-                for cycle in ("accept", "reopen")
-            ),
-            OTHER,
-        ]
-
-    def tables(self, results: Results) -> list[Table]:
-        other = {row["sample"]: row for row in results.of(OTHER)}
-        found, runs = [], {}
-        for whole in dards(results):
+    def table(self, results: Results) -> Table:
+        """Every ending of every variant, beside the other decoder on the same samples."""
+        other, found, runs = results.of(OTHER), [], {}
+        for whole in dards(points(results)):
             runs[whole.variant.name] = whole.samples
-            for p in [*(part(whole, ending) for ending in COLOURS), Point(whole.variant, whole.rows, label="all runs")]:
-                rows = [other[row["sample"]] for row in p.rows if row["sample"] in other]
+            for p in [*(part(whole, ending) for ending in COLOURS), *split([whole], ["all runs"])]:
+                own = {row["sample"] for row in p.rows}
+                rows = [row for row in other if row["sample"] in own]
                 p.beside = Point(OTHER, rows) if rows else None
                 found += [p] if p.rows else []
         shown = {
@@ -67,13 +65,12 @@ class Endings(Experiment):
             "EB acc. (%)": against(lambda _, theirs: percent(theirs.accuracy)),
             "EB passes": against(lambda _, theirs: f"{theirs.passes:.2f}"),
         }
-        return [Table.of(found, shown, self.caption.format_map(results.header))]
+        return Table.of(found, shown, self.caption.format_map(results.header))
 
-    def figure(self, results: Results) -> Figure:
-        found = dards(results)
-        traces = [
+    def traces(self, found: list[Point]) -> list[Trace]:
+        drawn = [
             bars(
-                [part(p, ending) for p in found],
+                [part(p, ending) for p in dards(found)],
                 partial(heights, right),
                 "%{x}<br>%{y} runs<extra>%{fullData.name}</extra>",
                 name=f"{ending}, {'right' if right else 'wrong'}",
@@ -82,14 +79,17 @@ class Endings(Experiment):
             for ending, colour in COLOURS.items()
             for right in (True, False)
         ]
-        names = [p.variant.name for p in found]
-        ticks = {"tickvals": names, "ticktext": [name.replace("DARD ", "").replace(", ", "<br>") for name in names]}
-        shown = [trace for trace in traces if any(trace["y"])]
-        return figure(results, shown, "", "runs", barmode="stack", xaxis={**ticks, "tickangle": 0})
+        return [trace for trace in drawn if any(trace["y"])]
+
+    def figure(self, results: Results) -> Figure:
+        drawn, names = super().figure(results), [p.variant.name for p in dards(points(results))]
+        short = [name.replace("DARD ", "").replace(", ", "<br>") for name in names]
+        drawn["layout"]["xaxis"] |= {"tickvals": names, "ticktext": short, "tickangle": 0}
+        return drawn
 
 
-def dards(results: Results) -> list[Point]:
-    return [p for p in points(results) if p.variant != OTHER]
+def dards(found: list[Point]) -> list[Point]:
+    return [p for p in found if p.variant != OTHER]
 
 
 def heights(right: bool, p: Point) -> float:

@@ -1,4 +1,4 @@
-"""Figures as Plotly's JSON, and as pages that show them.
+"""Figures as Plotly's JSON.
 
 Promises: a figure is plain data, {"data": […], "layout": {…}}; drawn points carry the name of their variant as
 `customdata`, so that a click can be traced to the runs behind it. Backgrounds are transparent.
@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dard.decoders import DECODERS
-from dard.experiments.points import Point
-from dard.experiments.results import Results
+from dard.experiments.points import Point, number_of, split
+from dard.results import Results
 
 Figure = dict[str, Any]  # Plotly's JSON: {"data": […], "layout": {…}}
+Trace = dict[str, Any]  # one of its data
 PASSES, ACCURACY = "forward passes per sample", "accuracy (%)"
 
 # Okabe–Ito and further colours apart from those, and shapes for those who cannot tell the colours: one of each per
@@ -26,12 +26,6 @@ SYMBOLS = (
     "circle", "square", "diamond", "x", "triangle-up", "star", "cross", "triangle-down", "hexagon", "pentagon",
     "bowtie",
 )  # fmt: skip
-OUTLINE = "#D40000"  # the best point, as in the paper
-
-
-def number_of(decoder: str) -> int:
-    """The place of a decoder in the order of registration; after all of them for one that is not known here."""
-    return [*DECODERS, decoder].index(decoder)
 
 
 def colour_of(decoder: str) -> str:
@@ -40,7 +34,7 @@ def colour_of(decoder: str) -> str:
 
 def figure(
     results: Results,
-    data: Sequence[dict[str, Any]],
+    data: Sequence[Trace],
     x: str,
     y: str,
     title: str = "{title}: {task_title}, {model}",
@@ -76,10 +70,10 @@ def side_by_side(left: Figure, right: Figure) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def spots(found: Sequence[Point], text: Callable[[Point], str], colour: str, **more: Any) -> dict[str, Any]:
+def spots(found: Sequence[Point], text: Callable[[Point], str], colour: str, **more: Any) -> Trace:
     """Points by passes and accuracy, each with its interval and a word above it."""
-    bounds = [(100 * (p.interval[1] - p.accuracy), 100 * (p.accuracy - p.interval[0])) for p in found]
-    up, down = ([bound[n] for bound in bounds] for n in (0, 1))
+    up = [100 * (p.interval[1] - p.accuracy) for p in found]
+    down = [100 * (p.accuracy - p.interval[0]) for p in found]
     return {
         "type": "scatter",
         "mode": "markers+text",
@@ -95,25 +89,19 @@ def spots(found: Sequence[Point], text: Callable[[Point], str], colour: str, **m
     }
 
 
-def bars(found: Sequence[Point], height: Callable[[Point], float | None], hover: str, **more: Any) -> dict[str, Any]:
+def bars(found: Sequence[Point], height: Callable[[Point], float | None], hover: str, **more: Any) -> Trace:
     """A bar for each point."""
     names = [p.variant.name for p in found]
     heights = [height(p) for p in found]
     return {"type": "bar", "x": names, "y": heights, "customdata": names, "hovertemplate": hover, **more}
 
 
-def kind_bars(
-    found: Sequence[Point], colours: Mapping[str, str], share: Callable[[Point], float | None]
-) -> list[dict[str, Any]]:
+def kind_bars(found: list[Point], colours: Mapping[str, str], share: Callable[[Point], float | None]) -> list[Trace]:
     """A bar per point for each kind of thing that its rows tell of; a point's label is the kind, its share in %."""
+    shown = {"texttemplate": "%{y:.1f}"}
     return [
         bars(
-            [Point(p.variant, p.rows, label=kind) for p in found],
-            share,
-            f"{kind}: %{{y:.2f}} %<extra></extra>",
-            name=kind,
-            marker={"color": colour},
-            texttemplate="%{y:.1f}",
+            split(found, [kind]), share, f"{kind}: %{{y:.2f}} %<extra></extra>", name=kind, marker={"color": c}, **shown
         )
-        for kind, colour in colours.items()
+        for kind, c in colours.items()
     ]

@@ -6,10 +6,9 @@ answers off), each with its halves and quarters as blocks. A template is its own
 
 from __future__ import annotations
 
-from dard.experiments.base import Experiment
+from dard.experiments.base import PACE, Experiment, columns
 from dard.experiments.points import Point
-from dard.experiments.tables import PACE, columns
-from dard.experiments.variants import Scope, Variant
+from dard.sweep import Scope, Variant
 
 PAPER = {128: (128, 64), 256: (256, 128, 64)}
 
@@ -27,11 +26,7 @@ class Lengths(Experiment):
     title = "Generation and block length"
     paper = "the table “generation length and block length”"
     shows = "how accuracy and passes change with the room for the answer and the size of the blocks"
-    columns = {
-        "Gen. length": length_of,
-        "Block length": block_of,
-        **columns("Acc. (%)", "95 % interval", *PACE),
-    }
+    columns = {"Gen. length": length_of, "Block length": block_of, **columns("Acc. (%)", "95 % interval", *PACE)}
     caption = "DARD on {task_title}, {model}, {samples} samples."
 
     def grid(self, scope: Scope) -> list[Variant]:

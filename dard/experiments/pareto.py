@@ -5,15 +5,15 @@ The grid of each decoder is its own, the paper's where it has one: whoever regis
 
 from __future__ import annotations
 
-from typing import Any
-
 from dard.decoders import DECODERS
-from dard.experiments.base import Experiment
-from dard.experiments.figures import ACCURACY, OUTLINE, PASSES, SYMBOLS, Figure, colour_of, figure, number_of
-from dard.experiments.points import Point, area_under_parallelism, frontier, most_tokens, points
-from dard.experiments.results import Results
-from dard.experiments.tables import PACE, Table, columns, number, percent, speed
-from dard.experiments.variants import ONE_BY_ONE, Scope, Variant, title_of, variant_of
+from dard.experiments.base import PACE, Experiment, Table, columns, number, percent, speed
+from dard.experiments.figures import ACCURACY, PASSES, SYMBOLS, Figure, Trace, colour_of
+from dard.experiments.points import Point, by_decoder, frontier, most_tokens, number_of, points
+from dard.metrics import area_under_parallelism
+from dard.results import Results
+from dard.sweep import ONE_BY_ONE, Scope, Variant, title_of, variant_of
+
+OUTLINE = "#D40000"  # the best point, as in the paper
 
 
 class Pareto(Experiment):
@@ -22,34 +22,40 @@ class Pareto(Experiment):
     paper = "Figures 5 and 6, and the LLaDA-1.5 figure"
     shows = "which decoder is right most often for a number of forward passes, over a grid of each one's settings"
     beside = ONE_BY_ONE
-    columns = columns("Variant", "Samples", "Acc. (%)", "95 % interval", *PACE, "Tokens/s", "Speed")
+    columns = {
+        **columns("Variant", "Samples", "Acc. (%)", "95 % interval", *PACE, "Tokens/s", "Speed"),
+        "Frontier": lambda p: p.label,
+    }
     caption = (
         "Prompts are decoded in batches of {batch}. Speed is tokens per second as a multiple of standard decoding with "
         "one token per pass in the same run. • marks the decoder's own frontier: no other of its settings is at least "
         "as accurate in fewer passes."
     )
+    chart = (PASSES, ACCURACY, "{task_title}, {model}")
+    layout = {"xaxis": {"rangemode": "tozero"}}
 
     def grid(self, scope: Scope) -> list[Variant]:
         return [variant_of(decoder, point) for decoder in DECODERS.values() for point in decoder.points(scope.masks)]
 
+    def lines(self, found: list[Point]) -> list[Point]:
+        for p in [p for group in by_decoder(found).values() for p in frontier(group)]:
+            p.label = "•"
+        return found
+
     def tables(self, results: Results) -> list[Table]:
-        found = points(results, self.beside)
-        outer = [p for group in by_decoder(found).values() for p in frontier(group)]
-        shown = {**self.columns, "Frontier": lambda p: "•" if p in outer else ""}
-        return [Table.of(found, shown, self.caption.format_map(results.header)), peaks(found)]
+        return [self.table(results), peaks(points(results, self.beside))]
+
+    def traces(self, found: list[Point]) -> list[Trace]:
+        return [trace for decoder, group in by_decoder(found).items() for trace in decoder_traces(decoder, group)]
 
     def figure(self, results: Results) -> Figure:
-        found = points(results, self.beside)
-        traces = [trace for decoder, group in by_decoder(found).items() for trace in decoder_traces(decoder, group)]
-        lines = [level(100 * p.accuracy) for p in found if p is p.beside]
-        title = "{task_title}, {model}"
-        return figure(results, traces, PASSES, ACCURACY, title, xaxis={"rangemode": "tozero"}, shapes=lines)
-
-
-def by_decoder(found: list[Point]) -> dict[str, list[Point]]:
-    """The points of each decoder, in the order of registration; results may name some that are not known here."""
-    names = sorted({p.variant.decoder for p in found}, key=lambda name: (number_of(name), name))
-    return {name: [p for p in found if p.variant.decoder == name] for name in names}
+        """With a dotted line at the accuracy of standard decoding with one token per pass."""
+        line = {"color": colour_of(ONE_BY_ONE.decoder), "dash": "dot", "width": 1}
+        level = {"type": "line", "xref": "paper", "x0": 0, "x1": 1}
+        heights = [100 * p.accuracy for p in points(results, self.beside) if p is p.beside]
+        drawn = super().figure(results)
+        drawn["layout"]["shapes"] = [{**level, "y0": y, "y1": y, "line": line, "layer": "below"} for y in heights]
+        return drawn
 
 
 def peaks(found: list[Point]) -> Table:
@@ -78,46 +84,32 @@ def peaks(found: list[Point]) -> Table:
     return Table.of([frontier(group)[-1] for group in groups.values()], shown, caption)
 
 
-def decoder_traces(decoder: str, group: list[Point]) -> list[dict[str, Any]]:
-    """The decoder's points, the best of them outlined, and its dashed frontier."""
+def decoder_traces(decoder: str, group: list[Point]) -> list[Trace]:
+    """The decoder's dashed frontier, and its points, the best of them outlined."""
     outer, colour = frontier(group), colour_of(decoder)
     best = outer[-1]
-    hover = [
-        f"<b>{p.variant.name}</b><br>{percent(p.accuracy)} % ({' – '.join(map(percent, p.interval))}), "
-        f"{p.samples} samples<br>{p.passes:.2f} passes, {p.tokens_per_second:.0f} tokens/s ({speed(p)})"
-        for p in group
-    ]
 
-    def scatter(some: list[Point], **more: Any) -> dict[str, Any]:
+    def scatter(some: list[Point], mode: str) -> Trace:
         places = {"x": [p.passes for p in some], "y": [100 * p.accuracy for p in some]}
-        return {"type": "scatter", "legendgroup": decoder, **places, **more}
+        return {"type": "scatter", "legendgroup": decoder, **places, "mode": mode}
 
-    return [
-        scatter(
-            outer,
-            mode="lines",
-            line={"color": colour, "dash": "dash", "width": 1.5},
-            showlegend=False,
-            hoverinfo="skip",
-        ),
-        scatter(
-            group,
-            mode="markers",
-            name=f"{title_of(decoder)}, {best.tokens_per_second:.0f} tok/s",  # beside the points they would collide
-            customdata=[p.variant.name for p in group],
-            hovertext=hover,
-            hoverinfo="text",
-            marker={
-                "color": colour,
-                "symbol": SYMBOLS[number_of(decoder) % len(SYMBOLS)],
-                "size": [13 if p is best else 9 for p in group],
-                "line": {"color": OUTLINE, "width": [2.5 if p is best else 0 for p in group]},
-            },
-        ),
-    ]
+    def hover(p: Point) -> str:
+        return (
+            f"<b>{p.variant.name}</b><br>{percent(p.accuracy)} % ({' – '.join(map(percent, p.interval))}), "
+            f"{p.samples} samples<br>{p.passes:.2f} passes, {p.tokens_per_second:.0f} tokens/s ({speed(p)})"
+        )
 
-
-def level(y: float) -> dict[str, Any]:
-    """A dotted line at the accuracy of standard decoding with one token per pass."""
-    line = {"color": colour_of(ONE_BY_ONE.decoder), "dash": "dot", "width": 1}
-    return {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": y, "y1": y, "line": line, "layer": "below"}
+    dashed = {"line": {"color": colour, "dash": "dash", "width": 1.5}, "showlegend": False, "hoverinfo": "skip"}
+    marked = {
+        "name": f"{title_of(decoder)}, {best.tokens_per_second:.0f} tok/s",  # beside the points they would collide
+        "customdata": [p.variant.name for p in group],
+        "hovertext": [hover(p) for p in group],
+        "hoverinfo": "text",
+        "marker": {
+            "color": colour,
+            "symbol": SYMBOLS[number_of(decoder) % len(SYMBOLS)],
+            "size": [13 if p is best else 9 for p in group],
+            "line": {"color": OUTLINE, "width": [2.5 if p is best else 0 for p in group]},
+        },
+    }
+    return [scatter(outer, "lines") | dashed, scatter(group, "markers") | marked]

@@ -13,24 +13,16 @@ import threading
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from dard.experiments.base import Experiment
 from dard.experiments.catalogue import find_task, get_experiment
-from dard.experiments.results import (
-    FORMAT,
-    VERSION,
-    Results,
-    add_rows,
-    open_part,
-    read_parts,
-    refuse_other,
-)  # fmt: skip
-from dard.experiments.sweep import BATCH, Job, Process, Row, key_of, sweep
-from dard.experiments.version import code_version, encoding, fingerprint, machine
 from dard.models.base import Model
+from dard.results import FORMAT, VERSION, Results, add_rows, resume
 from dard.state import InputError, initial_state
+from dard.sweep import BATCH, Job, Process, Row, key_of, sweep
 from dard.tasks.base import Judge
+from dard.version import code_version, encoding, fingerprint, machine
 
 LIMITS = {  # smallest and largest
     "samples": (1, 100_000),
@@ -158,16 +150,3 @@ def run(
     finally:
         if file is not None:
             file.close()
-
-
-def resume(results: Results, folder: Path, process: Process) -> IO[bytes] | None:
-    """Read the rows that are there; the file to append to, or None if nothing is missing."""
-    own = folder / (f"{results.stem}.jsonl" if process.count == 1 else f"{results.stem}.part{process.index}.jsonl")
-    parts = read_parts(folder, results.stem)
-    results.join(parts)
-    if results.complete:
-        return None
-    for path, part in parts.items():
-        # A complete file may be read with any code anywhere; other processes may well run on other machines.
-        refuse_other(part.header, results.header, ("code", "machine") if path == own else ("code",), path)
-    return open_part(own, results.header)

@@ -2,23 +2,20 @@
 
 Promises: means over the samples there are, with an interval that says how little few samples tell; a frontier is
 what no other point beats in both accuracy and passes.
-Does not know: decoders, files or pictures.
+Does not know: files or pictures.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
-from statistics import fmean, median, stdev
+from statistics import fmean, median
 
-from dard.experiments.results import Results
-from dard.experiments.sweep import Row
-from dard.experiments.variants import Variant
-
-_Z = 1.96  # of a 95 % interval
+from dard.decoders import DECODERS
+from dard.metrics import interval
+from dard.results import Results
+from dard.sweep import Row, Variant
 
 
 @dataclass(eq=False)
@@ -29,6 +26,9 @@ class Point:
     rows: Sequence[Row]
     beside: Point | None = None
     label: str = ""
+
+    def total(self, name: str) -> int:
+        return sum(row[name] for row in self.rows)
 
     def mean(self, name: str) -> float:
         return fmean(row[name] for row in self.rows)
@@ -63,13 +63,13 @@ class Point:
         """Tokens per forward pass: of all filled positions, or `without_end`; None in files that do not tell."""
         if any(tokens not in row for row in self.rows):
             return None
-        return sum(row[tokens] for row in self.rows) / sum(row["passes"] for row in self.rows)
+        return self.total(tokens) / self.total("passes")
 
     @cached_property
     def tokens_per_second(self) -> float:
         """By the median time of a pass: a moment in which the machine did something else makes no decoder slow."""
-        seconds = self.median(lambda row: row["seconds"] / row["passes"]) * sum(row["passes"] for row in self.rows)
-        return sum(row["tokens"] for row in self.rows) / seconds if seconds else 0.0
+        seconds = self.median(lambda row: row["seconds"] / row["passes"]) * self.total("passes")
+        return self.total("tokens") / seconds if seconds else 0.0
 
 
 def points(results: Results, beside: Variant | None = None) -> list[Point]:
@@ -81,23 +81,20 @@ def points(results: Results, beside: Variant | None = None) -> list[Point]:
     return found
 
 
-def interval(scores: Sequence[float]) -> tuple[float, float]:
-    """A 95 % interval of the mean: Wilson's for right and wrong, the normal one for shares in between.
+def split(found: Sequence[Point], labels: Collection[str]) -> list[Point]:
+    """Each point once for every label: for kinds of things that its rows tell of."""
+    return [replace(p, label=label) for p in found for label in labels]
 
-    >>> low, high = interval([1, 1, 1, 0])
-    >>> round(low, 2), round(high, 2)
-    (0.3, 0.95)
-    """
-    n, mean = len(scores), fmean(scores)
-    if set(scores) <= {0, 1}:
-        scale = 1 + _Z**2 / n
-        centre = (mean + _Z**2 / (2 * n)) / scale
-        half = _Z / scale * math.sqrt(mean * (1 - mean) / n + _Z**2 / (4 * n * n))
-    elif n == 1:
-        return 0.0, 1.0
-    else:
-        centre, half = mean, _Z * stdev(scores) / math.sqrt(n)
-    return max(0.0, centre - half), min(1.0, centre + half)
+
+def number_of(decoder: str) -> int:
+    """The place of a decoder in the order of registration; after all of them for one that is not known here."""
+    return [*DECODERS, decoder].index(decoder)
+
+
+def by_decoder(found: Sequence[Point]) -> dict[str, list[Point]]:
+    """The points of each decoder, in the order of registration; results may name some that are not known here."""
+    names = sorted({p.variant.decoder for p in found}, key=lambda name: (number_of(name), name))
+    return {name: [p for p in found if p.variant.decoder == name] for name in names}
 
 
 def frontier(found: Sequence[Point]) -> list[Point]:
@@ -110,25 +107,6 @@ def frontier(found: Sequence[Point]) -> list[Point]:
         if not best or candidate.accuracy > best[-1].accuracy:
             best.append(candidate)
     return best
-
-
-def area_under_parallelism(found: Sequence[tuple[float, float]], best: float) -> float:
-    """AUP of pairs (tokens per pass, accuracy in %); `best` is the highest accuracy of all methods.
-
-    ρ₁y₁ + ½ Σ (ρᵢ − ρᵢ₋₁)(yᵢW(yᵢ) + yᵢ₋₁W(yᵢ₋₁)) with W(y) = min(exp(−3(1 − y / best)), 1), over the points with an
-    accuracy of at least y₁ − 5, by tokens per pass.
-
-    >>> area_under_parallelism([(2, 80.0), (1, 80.0), (4, 70.0)], best=80.0)
-    160.0
-    """
-    (_, first), *_ = ordered = sorted(found)
-    kept = [(rho, y) for rho, y in ordered if y >= first - 5]
-
-    def weighted(y: float) -> float:
-        return y * min(math.exp(-3 * (1 - y / best)), 1) if best else 0.0
-
-    areas = [(b - a) * (weighted(y) + weighted(x)) / 2 for (a, x), (b, y) in pairwise(kept)]
-    return kept[0][0] * first + sum(areas)
 
 
 def most_tokens(found: Sequence[Point], accuracy: float) -> float | None:

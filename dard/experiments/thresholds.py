@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dard.experiments.base import Experiment
+from dard.experiments.base import Experiment, Table, percent
 from dard.experiments.figures import Figure, figure, side_by_side
 from dard.experiments.points import Point, points
-from dard.experiments.results import Results
-from dard.experiments.tables import Table, percent
-from dard.experiments.variants import Scope, Variant
+from dard.results import Results
+from dard.sweep import Variant
 
 TAU_C = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 TAU_U = (0.5, 0.6, 0.7, 0.8, 0.9)
+PAIRS = [(c, u) for c in TAU_C for u in TAU_U if c < u]
 
 
 class Thresholds(Experiment):
@@ -23,17 +23,13 @@ class Thresholds(Experiment):
     default_task = "sudoku-open"
     shows = "how the two thresholds trade accuracy for passes"
     caption = "{task_title}, {model}: accuracy in %, mean forward passes in parentheses, over {samples} samples."
+    summary = True
+    variants = [Variant(f"τ_c={c:g} τ_u={u:g}", "dard", {"tau_c": c, "tau_u": u}) for c, u in PAIRS]
 
-    def grid(self, scope: Scope) -> list[Variant]:
-        return [
-            Variant(f"τ_c={c:g} τ_u={u:g}", "dard", {"tau_c": c, "tau_u": u}) for c in TAU_C for u in TAU_U if c < u
-        ]
-
-    def tables(self, results: Results) -> list[Table]:
+    def table(self, results: Results) -> Table:
         found = cells(results, lambda p: f"{percent(p.accuracy)} ({p.passes:.2f})")
         rows = [[f"{c:g}", *(cell or "–" for cell in line)] for c, line in zip(TAU_C, found, strict=True)]
-        headings = ["τ_c \\ τ_u", *(f"{u:g}" for u in TAU_U)]
-        return [Table(self.caption.format_map(results.header), headings, rows), *self.summary(results)]
+        return Table(self.caption.format_map(results.header), ["τ_c \\ τ_u", *(f"{u:g}" for u in TAU_U)], rows)
 
     def figure(self, results: Results) -> Figure:
         accuracy = heatmap(results, lambda p: 100 * p.accuracy, "Viridis", 0.44, "%{z:.1f} %")
@@ -60,6 +56,5 @@ def heatmap(results: Results, value: Callable[[Point], float], colours: str, bar
         "hovertemplate": f"τ_c = %{{y}}, τ_u = %{{x}}<br>{hover}<extra></extra>",
         "hoverongaps": False,
     }
-    title = "Accuracy (%) and forward passes: {task_title}, {model}"
-    category = {"type": "category"}
+    title, category = "Accuracy (%) and forward passes: {task_title}, {model}", {"type": "category"}
     return figure(results, [trace], "τ_u", "τ_c", title, xaxis=category, yaxis=category)

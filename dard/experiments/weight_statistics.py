@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from dard.experiments.base import Experiment
-from dard.experiments.figures import Figure, colour_of, figure
-from dard.experiments.results import Results
-from dard.experiments.sweep import Row
-from dard.experiments.tables import Table, percent
-from dard.experiments.variants import Scope, Variant
+from dard.experiments.base import Experiment, part_of
+from dard.experiments.figures import Trace, colour_of
+from dard.experiments.points import Point, split
 from dard.session import Session
+from dard.sweep import Row, Variant
 from dard.trace import Step
 
 FINE = 20  # bars of the histogram
@@ -20,58 +18,60 @@ RANGES = {"w < 0.5": (0, 10), "0.5 ≤ w < 0.7": (10, 14), "0.7 ≤ w < 0.9": (1
 ALL, MOVED = "all", "after a promotion or revocation"
 
 
+def counts(p: Point) -> list[int]:
+    """The weights of a point's kind, by twentieths."""
+    return [sum(row["weights"][p.label][n] for row in p.rows) for n in range(FINE)]
+
+
+def within(low: int, high: int) -> Callable[[Point], str]:
+    return lambda p: f"{part_of(sum(counts(p)[low:high]), sum(counts(p)))} %" if any(counts(p)) else "–"
+
+
 class WeightStatistics(Experiment):
     name = "weight-statistics"
     title = "Distribution of the mixing weights"
     paper = "the table “empirical distribution of adaptive mixing weights”"
     default_task = "sudoku-open"
     shows = "how often the prediction of masked tokens is told to trust the candidates"
+    variants = [Variant("DARD", "dard")]
+    labels = (ALL, MOVED)
+    columns = {
+        "Weights": lambda p: p.label,
+        "Observed": lambda p: str(sum(counts(p))),
+        **{name: within(*places) for name, places in RANGES.items()},
+    }
     caption = (
         "DARD on {task_title}, {model}: shares of the weights w_t^i of masked positions. Where no candidate was "
         "promoted or revoked w is 1; the second line leaves those out."
     )
-
-    def grid(self, scope: Scope) -> list[Variant]:
-        return [Variant("DARD", "dard")]
+    summary = True
+    chart = ("w", "share of weights (%)", f"w {MOVED}: {{task_title}}, {{model}}")
+    layout = {"xaxis": {"range": [0, 1]}, "showlegend": False}
 
     def also(self, session: Session) -> Row:
         steps = session.steps
         return {"weights": {ALL: histogram(steps), MOVED: histogram(steps, moved_only=True)}}
 
-    def tables(self, results: Results) -> list[Table]:
-        rows = []
-        for kind in (ALL, MOVED):
-            counts = total(results, kind)
-            observed = sum(counts)
-            shares = [sum(counts[low:high]) / max(observed, 1) for low, high in RANGES.values()]
-            rows.append([kind, str(observed), *(f"{percent(share)} %" if observed else "–" for share in shares)])
-        table = Table(self.caption.format_map(results.header), ["Weights", "Observed", *RANGES], rows)
-        return [table, *self.summary(results)]
-
-    def figure(self, results: Results) -> Figure:
-        counts = total(results, MOVED)
+    def traces(self, found: list[Point]) -> list[Trace]:
         line = {"width": 1, "color": "rgba(255,255,255,0.6)"}
-        trace = {
-            "type": "bar",
-            "x": [(number + 0.5) / FINE for number in range(FINE)],
-            "y": [100 * count / max(sum(counts), 1) for count in counts],
-            "width": 1 / FINE,
-            "marker": {"color": colour_of(results.variants[0].decoder), "line": line},
-            "hovertemplate": "w about %{x:.3f}<br>%{y:.1f} %<extra></extra>",
-        }
-        title = f"w {MOVED}: {{task_title}}, {{model}}"
-        return figure(results, [trace], "w", "share of weights (%)", title, xaxis={"range": [0, 1]}, showlegend=False)
+        return [
+            {
+                "type": "bar",
+                "x": [(number + 0.5) / FINE for number in range(FINE)],
+                "y": [100 * count / max(sum(counts(p)), 1) for count in counts(p)],
+                "width": 1 / FINE,
+                "marker": {"color": colour_of(p.variant.decoder), "line": line},
+                "hovertemplate": "w about %{x:.3f}<br>%{y:.1f} %<extra></extra>",
+            }
+            for p in split(found, [MOVED])
+        ]
 
 
 def histogram(steps: Sequence[Step], moved_only: bool = False) -> list[int]:
     """Weights by twentieths, 1 itself in the last."""
-    counts = [0] * FINE
+    found = [0] * FINE
     for step in steps:
         for weight, p, d in zip(step.weights, step.score_p, step.score_d, strict=True):
             if weight is not None and (not moved_only or (p or 0) + (d or 0) > 0):
-                counts[min(int(weight * FINE + 1e-9), FINE - 1)] += 1
-    return counts
-
-
-def total(results: Results, kind: str) -> list[int]:
-    return [sum(row["weights"][kind][number] for row in results.rows) for number in range(FINE)]
+                found[min(int(weight * FINE + 1e-9), FINE - 1)] += 1
+    return found

@@ -20,12 +20,12 @@ from tqdm.auto import tqdm
 
 from dard import driver
 from dard.decoders import get_decoder, make_settings
-from dard.experiments.sweep import Row, told_of
-from dard.experiments.version import code_version, digest, fingerprint, machine
 from dard.harness.runs import RunFolder
 from dard.models import Model, load_model, with_image, with_thinking
 from dard.session import Session
 from dard.state import InputError
+from dard.sweep import Row, told_of
+from dard.version import code_version, digest, fingerprint, machine
 
 ROOM = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")  # what harnesses call gen_length
 PICTURE = re.compile(r"<image ?\d*>")  # where a question says that a picture stands

@@ -26,9 +26,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from dard.experiments.results import lines_of
-from dard.experiments.sweep import Row
+from dard.results import lines_of
 from dard.state import InputError
+from dard.sweep import Row
 from dard.trace import Trace
 
 FORMAT, VERSION = "dard-run", 1

@@ -18,9 +18,8 @@ import pytest
 
 from dard import InputError, load_model
 from dard.experiments.points import Point
-from dard.experiments.sweep import Job, decode_and_score, whole_text
-from dard.experiments.variants import Variant
 from dard.session import Session
+from dard.sweep import Job, Variant, decode_and_score, whole_text
 from dard.tasks import Item
 from dard.tasks.benchmarks import BENCHMARKS, PRESETS, open_benchmark
 from dard.tasks.benchmarks.mathematics import same_answer
@@ -298,9 +297,7 @@ def test_what_the_extra_brings_is_asked_for_before_anything_runs(
 
 def test_each_benchmark_has_its_protocols_with_their_thresholds() -> None:
     thresholds = {
-        kind.name: protocol.presets["wino"]["threshold"]
-        for kind, protocol in PRESETS.values()
-        if protocol.name == "wino"
+        kind.name: protocol.settings["threshold"] for kind, protocol in PRESETS.values() if protocol.name == "wino"
     }
     assert thresholds == {
         "gsm8k": 0.6, "math-500": 0.7, "mbpp": 0.8, "countdown-numbers": 0.5, "sudoku-grids": 0.7, "arc-c": 0.5,

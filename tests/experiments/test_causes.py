@@ -6,7 +6,8 @@ import pytest
 
 import dard
 from dard.experiments.catalogue import get_experiment
-from dard.experiments.causes import authors, rank_correlation
+from dard.ranks import rank_correlation
+from dard.verdicts import authors
 
 CITY = "The city of [MASK] [MASK] is on the Southern California coast ."
 

@@ -14,7 +14,7 @@ import pytest
 from dard import __main__ as command_line
 from dard.experiments import catalogue, load
 from dard.experiments.ablations import MixingAblation
-from dard.experiments.results import read
+from dard.results import read
 from tests.experiments.tiny_task import TinyTask, model
 
 ARGUMENTS = ["experiment", "mixing-ablation", "--task", "tiny", "--samples", "3", "--batch", "1"]

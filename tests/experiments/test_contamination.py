@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
-from dard.experiments.contamination import COLOURS, DEEP, OUT_OF_REACH, OWN, SEEN, pooled, swap_all, swaps
+from dard.experiments.contamination import COLOURS, pooled
 from dard.experiments.points import Point
-from dard.experiments.variants import Variant
 from dard.models.scripted import LOS_DIEGO, los_diego
 from dard.session import Session
+from dard.sweep import Variant
+from dard.verdicts import DEEP, KINDS, OUT_OF_REACH, OWN, SEEN, swap_all, swaps
 from tests.tiny import random_model
 
 PROMPTS = ("w4 w9 w17", "w8 w21", "w30 w31")
@@ -48,8 +49,6 @@ def test_in_several_layers_reached_verifications_do_change_and_the_others_still_
     assert deep["pairs"] > 0 and deep["largest"] > 0
     out_of_reach = all_of(found, OUT_OF_REACH)
     assert out_of_reach["largest"] == 0.0
-    worst = max(row["worst"]["change"] for row in found if row["worst"])
-    assert worst == deep["largest"]
 
 
 def test_an_outside_that_sees_everything_lets_more_through() -> None:
@@ -102,4 +101,4 @@ def test_a_change_is_what_an_edited_forward_pass_gives() -> None:
 
 def test_every_swap_is_of_exactly_one_kind() -> None:
     (row, *_) = rows(layers=2)
-    assert set(row["kinds"]) == set(COLOURS)
+    assert set(row["kinds"]) == set(COLOURS) == set(KINDS)

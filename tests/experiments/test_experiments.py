@@ -12,10 +12,10 @@ import pytest
 from dard import InputError
 from dard.experiments import EXPERIMENTS, load, make_plan, markdown, run, write_report
 from dard.experiments.endings import OTHER
-from dard.experiments.pareto import by_decoder
-from dard.experiments.points import frontier, points
-from dard.experiments.variants import Scope
-from dard.experiments.weight_statistics import histogram, total
+from dard.experiments.points import Point, by_decoder, frontier, points
+from dard.experiments.weight_statistics import counts, histogram
+from dard.folders import assets
+from dard.sweep import Scope
 from dard.tasks import TASKS, Item
 from tests.experiments.tiny_task import TinyTask, TinyTemplates, model
 from tests.helpers import ALL_DECODERS
@@ -104,9 +104,9 @@ def test_weights_are_counted_once_each() -> None:
     for item in plan.job.scope.items:
         trace = Session(model(), item.prompt, "dard", gen_length=6).run()
         weights += [w for step in trace.steps for w in step.weights if w is not None]
-    counts = total(plan.results, "all")
-    assert sum(counts) == len(weights)
-    assert sum(counts[18:]) == sum(w >= 0.9 for w in weights)
+    found = counts(Point(plan.results.variants[0], plan.results.rows, label="all"))
+    assert sum(found) == len(weights)
+    assert sum(found[18:]) == sum(w >= 0.9 for w in weights)
     assert histogram([]) == [0] * 20
 
 
@@ -122,6 +122,14 @@ def test_a_report_is_written_and_says_where_it_comes_from(tmp_path: Path) -> Non
     )
     assert json.loads(paths[1].read_text())["data"]
     assert "plotly.min.js" in paths[2].read_text() and (tmp_path / "plotly.min.js").exists()
+
+
+@pytest.mark.parametrize("path", sorted(assets("results").glob("*.jsonl")), ids=lambda path: path.stem)
+def test_recorded_tables_and_figures_are_what_their_rows_give(path: Path) -> None:
+    results = load(path.parent, path.stem)
+    figure = json.dumps(EXPERIMENTS[results.header["experiment"]].figure(results), ensure_ascii=False, indent=1)
+    assert results.complete and markdown(results) == path.with_suffix(".md").read_text(encoding="utf-8")
+    assert figure + "\n" == path.with_suffix(".figure.json").read_text(encoding="utf-8")
 
 
 def test_an_unfinished_report_says_so() -> None:

@@ -8,15 +8,9 @@ from hypothesis import strategies as st
 
 import dard
 from dard.experiments import make_plan, run
-from dard.experiments.ordering import (
-    CONFIDENCE,
-    LARGEST_K,
-    LEFT_TO_RIGHT,
-    compare,
-    means,
-    overlap,
-    rank_difference,
-)
+from dard.experiments.ordering import means
+from dard.experiments.points import Point
+from dard.ranks import CONFIDENCE, LARGEST_K, LEFT_TO_RIGHT, compare_orders, overlap, rank_difference
 from dard.session import Session
 from tests.experiments.tiny_task import TinyTask, model
 
@@ -69,7 +63,7 @@ def test_a_trajectory_is_compared_as_a_literal_reading_does(block_length: int) -
     options = {"gen_length": 8, "block_length": block_length}
     session = Session(model(), prompt, "standard", record=False, **options)
     session.run()
-    row, expected = compare(session), literal(prompt, 8, block_length)
+    row, expected = compare_orders(session), literal(prompt, 8, block_length)
     assert row["steps"] == expected["steps"]
     assert row["overlap"][CONFIDENCE] == pytest.approx(expected["sums"]["conf"])
     assert row["overlap"][LEFT_TO_RIGHT] == pytest.approx(expected["sums"]["l2r"])
@@ -81,8 +75,11 @@ def test_the_surest_position_is_always_the_next_and_few_masks_leave_large_k_open
     plan = make_plan("ordering", model(), TinyTask(), 4)
     for _ in run(plan):
         pass
-    overlaps = means(plan.results, "overlap", CONFIDENCE)
-    assert overlaps[0] == 1.0 and means(plan.results, "rank_difference", CONFIDENCE)[0] == 0.0
+    [variant], rows = plan.results.variants, plan.results.rows
+    overlaps, differences = (
+        means(Point(variant, rows, label=f"{metric} {CONFIDENCE}")) for metric in ("overlap", "rank_difference")
+    )
+    assert overlaps[0] == 1.0 and differences[0] == 0.0
     assert overlaps[5] == 1.0  # all six positions are both top sixes
     assert overlaps[6:] == [None] * 10
     table = plan.experiment.tables(plan.results)[0]
@@ -98,7 +95,7 @@ def test_two_certain_words_are_read_in_their_order() -> None:
     scripted = ScriptedModel(["start", "late", "early"], rule)
     session = Session(scripted, "start", "standard", record=False, gen_length=2)
     assert [step.decided for step in session.run().steps] == [[1], [0]]
-    row = compare(session)
+    row = compare_orders(session)
     assert row["overlap"][LEFT_TO_RIGHT][0] == 1.0  # of two steps the second has one position left, which is right
     assert row["rank_difference"][LEFT_TO_RIGHT][:2] == [1.0, 1.0]
     assert dard.decode(scripted, "start", "standard", gen_length=2).num_steps == 2

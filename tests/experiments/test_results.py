@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dard import InputError
-from dard.experiments.results import IDENTITY, Results, add_rows, load, open_part, read
+from dard.results import IDENTITY, add_rows, load, open_part, read
 
 STEM = "pareto-tiny"
 
@@ -92,8 +92,3 @@ def test_a_row_outside_the_header_is_refused(tmp_path: Path, stray: dict[str, An
 def test_no_results_is_a_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there are no results named"):
         load(tmp_path, STEM)
-
-
-def test_an_unknown_variant_has_no_runs() -> None:
-    with pytest.raises(InputError, match="no variant 'z'"):
-        Results(header()).runs("z")

@@ -16,7 +16,8 @@ import dard
 from dard.experiments import load, make_plan, run
 from dard.experiments import plan as plan_module
 from dard.experiments.ablations import MixingAblation
-from dard.experiments.sweep import Process
+from dard.samples import of_results
+from dard.sweep import Process
 from tests.experiments.tiny_task import TinyTask, model, without_times
 
 STEM = "mixing-ablation-tiny"
@@ -168,9 +169,9 @@ def test_processes_share_the_batches_and_their_parts_join(whole: Path, tmp_path:
 def test_a_row_leads_back_to_its_run(whole: Path) -> None:
     results = load(whole, STEM)
     for variant in ("Saber n=4", "DARD w=0.5"):
-        for behind in results.runs(variant):
-            trace = dard.decode(model(), behind.prompt, behind.decoder, **behind.settings)
-            assert (trace.text, trace.num_steps) == (behind.row["text"], behind.row["passes"])
+        for sample in [sample for sample in of_results(results) if sample.variant == variant]:
+            trace = dard.decode(model(), sample.prompt, sample.decoder, **sample.settings)
+            assert (trace.text, trace.num_steps) == (sample.text, sample.passes)
 
 
 def test_batches_change_nothing_but_time() -> None:

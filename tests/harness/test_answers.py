@@ -16,12 +16,11 @@ from PIL import Image
 
 import dard
 from dard.__main__ import main
-from dard.experiments.sweep import Job, sweep
-from dard.experiments.variants import Variant
 from dard.harness.answers import Answers, Request, pictured_prompt
 from dard.harness.lm import DardLM
 from dard.models import with_image
 from dard.models.mmada import MMU
+from dard.sweep import Job, Variant, sweep
 from dard.tasks import TASKS
 from dard.tasks.base import spell
 from tests.models.families import write_llada_chat, write_mmada

@@ -26,7 +26,8 @@ class Protocol:
     """How a benchmark is asked. By default ours: 256 tokens in blocks of 128, the question before the instruction.
 
     `prefill` begins the answer. With `whole` all of the region is read, its marks dropped, and an end in the middle
-    ends nothing. `presets` are settings: for every decoder ("all"), and for one by its name. `source`: other records.
+    ends nothing. `settings` are for `decoder`, or for all. With `published` an answer is read, and counts, as the
+    protocol's authors have it. `source`: other records.
     """
 
     name: str = "ours"
@@ -34,7 +35,9 @@ class Protocol:
     block_length: int = 128
     prefill: str = ""
     whole: bool = False
-    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    decoder: str = "all"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    published: bool = False
     source: Source | None = None
 
 
@@ -45,13 +48,15 @@ _FORM = "First write your reasoning within <reasoning></reasoning>, then the ans
 
 def wino(threshold: float, prefill: str = REASONING, source: Source | None = None) -> Protocol:
     """WINO's: one turn of the user, instruction then question; the answer is begun; the whole region is read."""
-    presets = {"wino": {"threshold": threshold, "threshold_back": 0.9}}
-    return Protocol("wino", prefill=prefill, whole=True, presets=presets, source=source)
+    settings = dict(threshold=threshold, threshold_back=0.9)  # noqa: C408 (a key may be no name of a decoder)
+    return Protocol(
+        "wino", prefill=prefill, whole=True, decoder="wino", settings=settings, published=True, source=source
+    )
 
 
 def llada(length: int, eos: str = "last") -> Protocol:
     """LLaDA's for its instruction models: one block, in which ends come last where its authors hold them back."""
-    return Protocol("llada", length, length, presets={"all": {"eos": eos}})
+    return Protocol("llada", length, length, settings={"eos": eos})
 
 
 class Benchmark(ABC):
@@ -70,7 +75,7 @@ class Benchmark(ABC):
         if protocol is not OURS:
             self.name, self.title = f"{self.name}-{protocol.name}", f"{self.title}, protocol {protocol.name}"
         self.block_length, self.prefill = protocol.block_length, protocol.prefill
-        self.whole, self.presets = protocol.whole, protocol.presets
+        self.whole, self.presets = protocol.whole, {protocol.decoder: protocol.settings}
 
     def ask(self, question: str, instruction: str, answer: str | None, **facts: Any) -> Item:
         """An item whose prompt has both parts in the order of the protocol."""

@@ -56,7 +56,7 @@ class Gsm8k(Benchmark):
         return self.ask(record["question"], _INSTRUCTION, gold)
 
     def score(self, item: Item, text: str) -> Score:
-        if self.protocol.name == "wino":
+        if self.protocol.published:
             number = final_number(text)
             return Score(number is not None and abs(number - float(str(item.answer))) < 1e-5)
         # The data's own mark for the final answer is accepted as well.

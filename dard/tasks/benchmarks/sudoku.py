@@ -63,7 +63,7 @@ class SudokuGrids(Benchmark):
         fitting = {str(item.answer), *("".join(map(str, each)) for each in solutions(np.array([*map(int, puzzle)])))}
         hits = max(sum(written[i] == solution[i] for i in blank) for solution in fitting)
         cells = {"cells": hits / len(blank) if blank else 1.0}
-        return Score(written in fitting, cells, weight=len(blank) if self.protocol.name == "wino" else 1)
+        return Score(written in fitting, cells, weight=len(blank) if self.protocol.published else 1)
 
 
 def generated(count: int = 500) -> Sequence[Record]:

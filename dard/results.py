@@ -14,9 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from dard.experiments.sweep import Row, key_of
-from dard.experiments.variants import Scope, Variant
 from dard.state import InputError
+from dard.sweep import Process, Row, Scope, Variant, key_of
 from dard.tasks import Item
 
 FORMAT = "dard-experiment"
@@ -26,17 +25,6 @@ IDENTITY = (
     "experiment", "model", "weights", "task", "samples", "seed", "gen_length", "block_length", "batch", "variants",
     "items", "encoding",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Run:
-    """One decode behind a point: everything that is needed to make it again, and how it ended."""
-
-    prompt: str
-    decoder: str
-    settings: Mapping[str, Any]
-    sample: int
-    row: Row
 
 
 @dataclass
@@ -77,15 +65,6 @@ class Results:
         """The rows of one variant, by sample."""
         name = variant if isinstance(variant, str) else variant.name
         return sorted((row for row in self.rows if row["variant"] == name), key=lambda row: row["sample"])
-
-    def runs(self, name: str) -> list[Run]:
-        """The decodes behind a variant's point, each with what it takes to make it again."""
-        chosen = next((variant for variant in self.variants if variant.name == name), None)
-        if chosen is None:
-            raise InputError(f"these results have no variant {name[:80]!r}")
-        rows = [(row["sample"], row) for row in self.of(name)]
-        scope = self.scope
-        return [Run(scope.items[n].prompt, chosen.decoder, scope.settings(chosen, n), n, row) for n, row in rows]
 
     def join(self, parts: Mapping[Path, Results]) -> None:
         """Add the rows of parts of the same run."""
@@ -161,6 +140,19 @@ def refuse_other(found: Mapping[str, Any], wanted: Mapping[str, Any], names: Ite
 
 def _short(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)[:120]
+
+
+def resume(results: Results, folder: Path, process: Process) -> IO[bytes] | None:
+    """Read the rows that are there; the file to append to, or None if nothing is missing."""
+    own = folder / (f"{results.stem}.jsonl" if process.count == 1 else f"{results.stem}.part{process.index}.jsonl")
+    parts = read_parts(folder, results.stem)
+    results.join(parts)
+    if results.complete:
+        return None
+    for path, part in parts.items():
+        # A complete file may be read with any code anywhere; other processes may well run on other machines.
+        refuse_other(part.header, results.header, ("code", "machine") if path == own else ("code",), path)
+    return open_part(own, results.header)
 
 
 def open_part(path: Path, header: Mapping[str, Any]) -> IO[bytes]:
