@@ -183,6 +183,7 @@ def judge(session: Session, position: int, question: Question, answer: Answer) -
     """The verdict as it was: on which token, by which path, and how sure."""
     model, state = session.model, session.state
     held = state.tokens[position]
+    untouched = replace(answer, logits=answer.logits.clone())  # a decoder may write into what it gets
     decision = decided(session, held, question, answer)
     path = next(
         (each.name for each in reversed(session.decoder.about.paths) if at(decision, each.name, position)), None
@@ -195,6 +196,9 @@ def judge(session: Session, position: int, question: Question, answer: Answer) -
     table = at(decision, path, position)
     if token == model.mask_id:
         token = next(iter(table))  # it stays masked: the best guess was not good enough
+    if token != held:  # the other paths may not have it among their most probable
+        decision = decided(session, token, question, untouched)
+        table = at(decision, path, position)
     paths = {each.name: found for each in session.decoder.about.paths if (found := at(decision, each.name, position))}
     return Verdict(
         step=state.step + 1,

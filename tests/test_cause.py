@@ -19,7 +19,7 @@ from dard.words import causes_note
 from tests import reference
 from tests.helpers import ALL_DECODERS, without_times
 from tests.test_session import session_of
-from tests.tiny import MASK_ID
+from tests.tiny import MASK_ID, random_model
 
 CITY = "The city of [MASK] [MASK] is on the Southern California coast ."
 
@@ -279,3 +279,18 @@ def test_causes_travel_with_the_trace_and_are_checked_there() -> None:
         broken = {**body, "causes": [{**body["causes"][0], **change}]}
         with pytest.raises(TraceError, match=sentence):
             Trace.from_bytes(json.dumps(broken).encode())
+
+
+def test_a_verdict_on_a_token_that_another_path_hardly_thinks_of() -> None:
+    """Tables hold the five most probable tokens; the one that was chosen is among those of its own path."""
+    session = dard.Session(random_model(0, 2, 200), [5, 6, 7], gen_length=12, tau_c=0.3, tau_u=0.6)
+    session.run()
+    rare = [
+        (step, i) for step in session.steps for i in step.decided
+        if any(step.tokens[i] not in dict(table.at(i)) for table in step.paths.values() if i in table.positions)
+    ]  # fmt: skip
+    assert rare
+    for step, position in rare[:3]:
+        verdict = verdict_of(session, step.index, position, shown=False)
+        assert verdict.token == step.tokens[position]
+        assert verdict.actual == pytest.approx(step.confidence[position], abs=1e-4)
