@@ -142,7 +142,9 @@ def trace_of(
             else held[i] if token == before[i] != mask_id else None
             for i, token in enumerate(tokens)
         ]  # fmt: skip
-        low, high = frame.block or (begin, len(first))
+        low, high = frame.block or (0, 0)
+        if high <= begin:  # a pass over the prompt alone, say: it reads it into a cache
+            low, high = begin, len(first)
         step = Step(
             index=index,
             block=(max(0, low - begin), high - begin),

@@ -268,7 +268,7 @@ class Recording:
         if self._guided(whole):
             whole = whole[: len(whole) // 2]
         state = whole.detach().clone()
-        if last is None and not bool((state == self.mask_id).any()):
+        if last is None and not bool((state[:, begin : begin + width] == self.mask_id).any()):
             self._maskless += 1
             return
         if last is not None:

@@ -281,6 +281,18 @@ def test_a_prompt_that_is_read_first_is_no_step_and_a_canvas_may_grow() -> None:
     assert recording.trace.tokens == x[0, 4:].tolist()
 
 
+def test_a_pass_over_the_prompt_alone_is_no_step_at_first_and_one_that_decides_nothing_later() -> None:
+    """As samplers with a cache make it, with a slice of the canvas; the trace's file can be read."""
+    network, x = Network(0), canvas(prompts(0), 2)
+    with torch.no_grad(), dard.record(network, mask_id=MASK) as recording:
+        for i in (-2, -1):
+            network(x[:, :4])
+            x[0, i] = network(x[:, 4:]).logits[0, i].argmax()
+    trace = dard.Trace.from_bytes(recording.trace.to_bytes())
+    assert [step.decided for step in trace.steps] == [[0], [], [1]]
+    assert [step.block for step in trace.steps] == [(0, 2)] * 3 and trace.steps[1].paths["x"].positions == []
+
+
 # Bad input: one sentence each.
 
 
