@@ -79,6 +79,7 @@ class NumberWords:
     """Stands in for a tokenizer of a large vocabulary."""
 
     unk_token_id = None
+    all_special_ids: tuple[int, ...] = ()
 
     def decode(self, ids: list[int], **options: Any) -> str:
         return " ".join(f"tok{i}" for i in ids)
