@@ -105,6 +105,7 @@ export function zigzag() {
 }
 
 let sharpness = 0;
+let zoom = 1; // of the page; asking a canvas for it while nodes wait to be laid out would have them laid out at once
 
 /** Does something with every canvas that it draws this many pixels sharp. */
 export function sharp(times, action) {
@@ -118,7 +119,7 @@ export function sharp(times, action) {
 
 /** A canvas of w × h CSS pixels, cleared, with its context scaled to the screen. */
 export function sized(canvas, w, height) {
-  const ratio = canvas.ratio || sharpness || (window.devicePixelRatio || 1) * (canvas.currentCSSZoom ?? 1);
+  const ratio = canvas.ratio || sharpness || (window.devicePixelRatio || 1) * zoom;
   const W = Math.max(1, Math.round(w * ratio));
   const H = Math.max(1, Math.round(height * ratio));
   const g = canvas.getContext('2d');
@@ -145,8 +146,9 @@ export function pointOn(canvas, { clientX, clientY }) {
   return [(clientX - box.left) / zoom, (clientY - box.top) / zoom];
 }
 
-/** The style sheet's colours and fonts for canvases; read again when the theme changes. */
+/** The style sheet's colours and fonts for canvases, and how large the page is shown; read again when these change. */
 export function readTheme(root) {
+  zoom = root.currentCSSZoom ?? 1;
   const style = getComputedStyle(root);
   const theme = {};
   for (const name of COLOURS) theme[name] = style.getPropertyValue(`--dv-${name}`).trim();

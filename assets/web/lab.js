@@ -150,7 +150,7 @@ export function mountLab(root, bridge, config) {
     rows.hidden = !reply.files.includes('rows');
     tablesFile.hidden = !reply.files.includes('tables');
     every.hidden = bridge.recorded || !reply.variants.length;
-    put(which, ['', ...reply.variants].map((name) => h('option', { value: name }, name.replace(/τ_(?=[cue])/gu, 'τ') || 'all variants')));
+    put(which, ['', ...reply.variants].map((name) => h('option', { value: name }, name.replaceAll('τ_', 'τ') || 'all variants')));
     which.value = point ?? '';
     put(tables, reply.tables.map(tableOf));
     if (reply.figure) drawChart(reply.figure);
