@@ -674,7 +674,9 @@ def test_a_mask_shows_what_it_is_made_of(replay: Visiting) -> None:
     page = replay(trace, f"#step={at.index - 1}&position={gone}").page
     made = trace.steps[at.index - 2].soft
     assert made is not None
-    expect(page.get_by_label("direct, reach or attention")).to_be_hidden()  # without a shadow there is nothing to choose
+    expect(
+        page.get_by_label("direct, reach or attention")
+    ).to_be_hidden()  # without a shadow there is nothing to choose
     words = [(trace.word(word), share) for word, share in made.at(gone) if share]
     expect(token(page, gone).locator(".dv-t")).to_contain_text(words[0][0])
     widths = token(page, gone).locator(".dv-mix i").evaluate_all("all => all.map((i) => parseFloat(i.style.width))")
