@@ -73,7 +73,7 @@ class Dapd(Decoder):
     ) -> Decision:
         masked = state.free(MASKED)
         prediction = predict_published(model, settings, state, answer.logits)
-        # As published, a softmax in float32: its sum is rounded, so what is sure enough reaches 1. In float64 nothing does.
+        # As published, in float32: the sum of the softmax is rounded, and what is sure enough reaches 1.
         prediction.probability = (1 / prediction.probability).float().reciprocal()
         confidence = prediction.confidence_at(masked)
         decision = Decision(confidence=confidence, paths={"x": (masked, prediction)})
