@@ -214,9 +214,9 @@ KINDS: dict[str, list[str]] = {
     ],
     "remix": [
         r"^'w\d+' was committed: 0\.\d+, above τ = 0\.60\.$",
-        r"^'w\d+' was committed although 0\.\d+, not above τ = 0\.\d+: no position passed",
+        r"^'w\d+' was committed although it has 0\.\d+, not above τ = 0\.\d+: no position passed",
         r"^Position \d+ stays masked: 'w\d+' has 0\.\d+, not above τ .*\. It is compared with the next pass",
-        r"Its mix was rejected: JS to the pass before is 0\.\d+, above the JS threshold = 0\.30.* and all later ones",
+        r"Its mix was rejected: JS to the pass before is 0\.\d+, above the JS threshold = 0\.30.* so do all later",
         r"Its mix was rejected: JS .*, above the JS threshold = 0\.40\. The next pass sees a plain mask\.$",
         r"Its mix stays rejected: with nothing to compare it with, JS is 0\.35, above the JS threshold = 0\.30\.$",
         r"JS to the pass before is 0\.\d+, not above .*: it goes on made of 'w\d+' and 'w\d+' and mask, \d+% words\.$",

@@ -611,7 +611,9 @@ class Studio:
         session = self._session({"prompt": prompt, "decoder": decoder, "model": model, "settings": settings})
         finish(model, [session], step)
         verdict = find(model, some_causes, at_step(session, step), position, seconds, None)
-        return asdict(verdict) | {"note": causes_note(session.trace, verdict)}
+        found = asdict(verdict)
+        by = found.pop("path")  # Gradio's client takes whatever has a "path" for a file, and wants to download it
+        return {**found, "by": by, "note": causes_note(session.trace, verdict)}
 
     # How it is done.
 

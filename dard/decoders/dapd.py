@@ -73,7 +73,8 @@ class Dapd(Decoder):
     ) -> Decision:
         masked = state.free(MASKED)
         prediction = predict_published(model, settings, state, answer.logits)
-        prediction.probability = prediction.probability.float()  # as published: in float64 nothing ever reaches 1
+        # As published, in float32: the sum of the softmax is rounded, and what is sure enough reaches 1.
+        prediction.probability = (1 / prediction.probability).float().reciprocal()
         confidence = prediction.confidence_at(masked)
         decision = Decision(confidence=confidence, paths={"x": (masked, prediction)})
         rank = decision.rank(model, settings, confidence, prediction.tokens_at(masked))

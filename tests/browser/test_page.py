@@ -567,7 +567,7 @@ def test_learn_pages_drive_the_viewer_and_can_be_linked(watch: Visiting) -> None
     )
 
 
-def test_programs_decode_compare_and_step(server: str) -> None:
+def test_programs_decode_compare_step_and_ask_for_causes(server: str) -> None:
     client = Client(server, verbose=False)
     body = client.predict(LOS_DIEGO, "dard", "", {"tau_c": 0.4}, api_name="/decode")
     assert body["text"].startswith("The city of San Diego")
@@ -576,6 +576,8 @@ def test_programs_decode_compare_and_step(server: str) -> None:
     first = client.predict(LOS_DIEGO, "dard", "", {"tau_c": 0.4}, "", api_name="/step")
     second = client.predict("", "dard", "", {}, first["run"], api_name="/step")
     assert (first["step"]["index"], second["step"]["index"]) == (1, 2)
+    found = client.predict(LOS_DIEGO, 2, 3, "dard", "", {"tau_c": 0.4, "tau_u": 0.8}, api_name="/causes")
+    assert (found["causes"][0]["position"], found["by"], found["state"]) == (4, "s", "M") and "Diego" in found["note"]
     with pytest.raises(Exception, match="tau_c"):
         client.predict(LOS_DIEGO, "dard", "", {"tau_c": 7}, api_name="/decode")
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 
 import pytest
+import torch
 
 import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
@@ -39,6 +41,22 @@ def test_two_masks_never_go_together() -> None:
         assert trace.steps[0].graph is not None
         (blocked,) = trace.steps[0].graph.blocked.values()
         assert blocked == (trace.steps[0].decided[0], 1.0)
+
+
+@pytest.mark.parametrize("rest", [1e-8, 2.5e-8, 4.5e-8, 7e-8, 2e-7, 1e-3, 0.4])
+def test_confidence_is_a_softmax_in_float32(rest: float) -> None:
+    """What counts as certain is what float32 calls 1, also where rounding a finer probability would not."""
+    model = random_model(0)
+    session = dard.Session(model, words(0, 4), "dapd", gen_length=2, variant="direct")
+    question = session.decoder.ask(model, session.settings, session.state)
+    (answer,) = model.answer([question])
+    answer.logits[:] = -40.0
+    answer.logits[:, 5:7] = torch.tensor([0.0, math.log(rest)])
+    expected = float(torch.softmax(answer.logits[0], dim=-1)[5])
+    decision = session.decoder.decide(model, session.settings, session.state, question, answer)
+    assert decision.confidence[0] == pytest.approx(expected, abs=6e-8) and (decision.confidence[0] == 1) == (
+        expected == 1
+    )
 
 
 def test_the_graph_says_who_kept_whom_waiting() -> None:
