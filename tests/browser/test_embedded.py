@@ -112,6 +112,9 @@ def test_results_of_an_experiment_are_opened_filtered_and_lead_to_watch(
     samples = page.get_by_role("region", name="Decodes")
     expect(samples.locator("h2")).to_have_text("All samples")
     expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.get_by_label("Experiment")).to_have_value("mixing-ablation")
+    expect(page.get_by_label("Task")).to_have_value("sudoku-open")
+    expect(page.locator(".dx-shows")).to_contain_text("logit mixing strategy")  # of what was opened
     every = open_folder(RECORDED / "mixing-ablation-sudoku-open.jsonl")
     wrong = choose(every, "wrong", "revocations")
     count = samples.get_by_role("status")
@@ -143,6 +146,8 @@ def test_the_decodes_of_an_evaluation_are_its_own_traces(server: str, visit: Vis
     samples = page.get_by_role("region", name="Decodes")
     expect(samples.locator(".dx-run")).to_have_count(2)
     expect(samples.get_by_role("status")).to_contain_text("6 runs, 2 wrong")
+    expect(page.locator(".dx-shows")).to_be_empty()  # it is of no experiment
+    expect(page.locator(".dx-chart")).to_be_hidden()
     samples.get_by_role("button", name="Compare sample 7").first.click()
     expect(page.get_by_role("tab", name="Compare")).to_have_attribute("aria-selected", "true")
     rows = page.locator(".dw-table tbody tr:visible")
