@@ -272,9 +272,10 @@ export function mountLab(root, bridge, config) {
 
   // Results from files: of an experiment, or of a run of lm-eval with its run.json and its traces.
 
-  async function openFiles(chosen) {
-    if (running || !chosen.length) return;
+  async function openFiles(found) {
+    if (running || !found.length) return;
     const path = (file) => file.webkitRelativePath || file.name;
+    const chosen = [...found].sort((a, b) => (path(a) < path(b) ? -1 : 1)); // a folder's files come in any order
     const place = (file) => path(file).split('/').slice(0, -1).join('/');
     const evaluations = chosen.filter(({ name }) => name === config.run.rows);
     const rowsFiles = evaluations.length ? evaluations : chosen.filter(({ name }) => name.endsWith('.jsonl'));
