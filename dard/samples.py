@@ -15,13 +15,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from dard.harness.runs import RUN, SAMPLES, TRACES
 from dard.results import Results, parse
 from dard.state import InputError
 
 MAX_BYTES = 64 << 20
 MAX_VARIANTS = 500
 MAX_TEXT = 20_000
-SAMPLES, RUN = "samples.jsonl", "run.json"  # the files of a run of lm-eval
 TRACE = re.compile(r"[\w-]{1,100}\.json(\.gz)?")  # the name of a file in its folder traces
 
 
@@ -201,7 +201,7 @@ def read(rows: bytes, run: bytes = b"", name: str = "the file") -> tuple[list[Sa
 
 def trace_file(sample: Sample) -> Path | None:
     """Where the trace of a sample from a folder is; None for one that is decoded again."""
-    return None if sample.trace is None else Path(sample.folder) / "traces" / sample.trace
+    return None if sample.trace is None else Path(sample.folder) / TRACES / sample.trace
 
 
 def joined(parts: Mapping[str, Sequence[Sample]]) -> list[Sample]:

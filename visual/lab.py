@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
 from dard.folders import assets
+from dard.harness.runs import RUN, SAMPLES, TRACES
 from dard.samples import ONLY, SORTS, Sample, beside, choose, joined, of_results, read
 from dard.session import Session
 from dard.state import InputError
@@ -113,7 +114,7 @@ class Kept:
             return self.printed.view()
         results, count = self.results, len(self.opened)
         if results is None:
-            told = {"about": f"{count} samples of an evaluation", "command": None}
+            told = {"about": f"{count} samples", "command": None, "of": None}
             return {"done": count, "total": count, "figure": None, "tables": [], "files": [], **told}
         experiment = get_experiment(results.header["experiment"])
         tables = experiment.tables(results) if results.rows else []
@@ -125,6 +126,7 @@ class Kept:
             "files": ["rows", "tables"] if results.rows else [],
             "about": sentence(about(results)),
             "command": results.header["command"] and sentence(str(results.header["command"])),
+            "of": [results.header["experiment"], results.header["task"]],
         }
 
 
@@ -151,6 +153,7 @@ class Lab:
             "sorts": list(SORTS),
             "files": FILES_AT_MOST,
             "upload": UPLOAD_AT_MOST,
+            "run": {"rows": SAMPLES, "about": RUN, "traces": TRACES},
         }
 
     def experiment(self, data: dict[str, Any]) -> Iterator[dict[str, Any]]:

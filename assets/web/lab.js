@@ -89,11 +89,16 @@ export function mountLab(root, bridge, config) {
     (same ? Promise.resolve() : choose(true)).then(() => (opened ? null : wanted !== null && lab ? openRuns(wanted) : closeRuns())).then(address.rest);
   });
 
+  /** What the chosen experiment shows. */
+  function introduce() {
+    const { paper, shows: sentence } = chosen();
+    put(shows, rich(`${sentence[0].toUpperCase()}${sentence.slice(1)}. In the paper: ${paper}.`));
+  }
+
   /** Another experiment: its own task, and the recorded results if there are any. */
   async function choose(keepTask = false) {
-    const { paper, shows: sentence, task: own } = chosen();
-    if (!keepTask) task.value = own;
-    put(shows, rich(`${sentence[0].toUpperCase()}${sentence.slice(1)}. In the paper: ${paper}.`));
+    if (!keepTask) task.value = chosen().task;
+    introduce();
     address.remember();
     if (running) return;
     const stem = `${experiment.value}-${task.value}`;
@@ -106,6 +111,7 @@ export function mountLab(root, bridge, config) {
   /** Nothing on screen but a sentence. */
   function clear(sentence) {
     lab = drawn = opened = null;
+    root.classList.remove('dx-only');
     setText(about, sentence);
     command.hidden = every.hidden = rows.hidden = tablesFile.hidden = true;
     put(tables);
@@ -147,6 +153,7 @@ export function mountLab(root, bridge, config) {
     setText(about, reply.about);
     setText(command, reply.command || '');
     command.hidden = !reply.command;
+    root.classList.toggle('dx-only', !reply.figure && reply.done > 0);
     rows.hidden = !reply.files.includes('rows');
     tablesFile.hidden = !reply.files.includes('tables');
     every.hidden = bridge.recorded || !reply.variants.length;
@@ -242,9 +249,9 @@ export function mountLab(root, bridge, config) {
 
   /** The traces of a sample among the files that were opened; null if one is not there. */
   function tracesOf(found) {
-    const there = found.map(([place, name]) => opened?.get(`${place}/traces/${name}`) ?? opened?.get(name));
+    const there = found.map(([place, name]) => opened?.get(`${place}/${config.run.traces}/${name}`) ?? opened?.get(name));
     if (there.every(Boolean)) return there;
-    complain(`The decode of this sample is in traces/${found[0][1]}; open the folder of the run to have it at hand.`);
+    complain(`The decode of this sample is in ${config.run.traces}/${found[0][1]}; open the folder of the run to have it at hand.`);
     return null;
   }
 
@@ -264,17 +271,18 @@ export function mountLab(root, bridge, config) {
 
   // Results from files: of an experiment, or of a run of lm-eval with its run.json and its traces.
 
-  async function openFiles(chosen) {
-    if (running || !chosen.length) return;
+  async function openFiles(found) {
+    if (running || !found.length) return;
     const path = (file) => file.webkitRelativePath || file.name;
+    const chosen = [...found].sort((a, b) => (path(a) < path(b) ? -1 : 1)); // a folder's files come in any order
     const place = (file) => path(file).split('/').slice(0, -1).join('/');
-    const evaluations = chosen.filter(({ name }) => name === 'samples.jsonl');
+    const evaluations = chosen.filter(({ name }) => name === config.run.rows);
     const rowsFiles = evaluations.length ? evaluations : chosen.filter(({ name }) => name.endsWith('.jsonl'));
     if (!rowsFiles.length || rowsFiles.length > config.files) return complain(`Choose 1 to ${config.files} results files (.jsonl), or the folder of a run; there are ${rowsFiles.length} among these.`);
     const large = rowsFiles.find(({ size }) => size > config.upload);
     if (large) return complain(`${large.name.slice(0, 100)} is larger than ${config.upload >> 20} MB.`);
     const sent = await Promise.all(rowsFiles.map(async (file) => {
-      const about = chosen.find((other) => other.name === 'run.json' && place(other) === place(file));
+      const about = chosen.find((other) => other.name === config.run.about && place(other) === place(file));
       const own = evaluations.length ? place(file) : path(file).replace(/\.jsonl$/, '');
       return { name: path(file).slice(-100), folder: own.slice(-300), rows: await readFile(file), run: about ? await readFile(about) : '' };
     }));
@@ -282,6 +290,12 @@ export function mountLab(root, bridge, config) {
     if (reply.kind === 'error') return complain(reply.text);
     complain(null);
     clear('');
+    // What is said above is said of what was opened; samples of an evaluation are of no experiment.
+    const [name, own] = reply.of ?? [];
+    if (config.experiments.some((each) => each.name === name)) experiment.value = name;
+    if (config.tasks.some((each) => each.name === own)) task.value = own;
+    if (name) introduce();
+    else put(shows);
     opened = new Map(chosen.filter(({ name }) => /\.json(\.gz)?$/.test(name)).map((file) => [path(file), file]));
     hear(reply);
     openRuns('', 'wrong');

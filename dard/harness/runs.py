@@ -32,6 +32,7 @@ from dard.sweep import Row
 from dard.trace import Trace
 
 FORMAT, VERSION = "dard-run", 1
+RUN, SAMPLES, TRACES = "run.json", "samples.jsonl", "traces"  # what a folder holds
 
 
 class RunFolder:
@@ -46,7 +47,7 @@ class RunFolder:
             self.folder.mkdir(parents=True, exist_ok=True)
             if any(self.folder.iterdir()):
                 raise InputError(f"out = {str(folder)!r} is not allowed; it must be a folder that is new or empty")
-            (self.folder / "traces").mkdir()
+            (self.folder / TRACES).mkdir()
             self._write()
         except OSError as error:
             raise InputError(f"out = {str(folder)!r} cannot be written: {error.strerror}") from None
@@ -56,7 +57,7 @@ class RunFolder:
         self._decoded[prompt_hash] += 1
         again = self._decoded[prompt_hash]
         name = f"{prompt_hash}.json.gz" if again == 1 else f"{prompt_hash}-{again}.json.gz"
-        trace.save(self.folder / "traces" / name)
+        trace.save(self.folder / TRACES / name)
         return name
 
     def times(self, prompt_hash: str) -> int:
@@ -66,7 +67,7 @@ class RunFolder:
     def add(self, rows: Iterable[Row]) -> None:
         """Rows that were not judged yet."""
         new = [{**row, "score": None, "right": None, "details": {}, "target": None} for row in rows]
-        with (self.folder / "samples.jsonl").open("a", encoding="utf-8") as file:
+        with (self.folder / SAMPLES).open("a", encoding="utf-8") as file:
             file.write(lines_of(new))
         self.rows += new
 
@@ -81,7 +82,7 @@ class RunFolder:
     def _write(self) -> None:
         """Each file beside its place first, then moved there: whoever reads never sees half of one."""
         about = json.dumps(self.about, ensure_ascii=False, indent=2, default=str) + "\n"
-        for name, text in (("run.json", about), ("samples.jsonl", lines_of(self.rows))):
+        for name, text in ((RUN, about), (SAMPLES, lines_of(self.rows))):
             beside = self.folder / f"{name}.new"
             beside.write_text(text, encoding="utf-8")
             os.replace(beside, self.folder / name)

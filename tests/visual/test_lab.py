@@ -110,11 +110,12 @@ def test_results_that_a_visitor_opens(lab: Lab) -> None:
     _, _, content = lab.file({"lab": key, "kind": "rows"})
     view = lab.open({"files": [upload("mine.jsonl", content)]})
     assert view["done"] == 10 and view["figure"]["data"] and len(view["variants"]) == 5
+    assert view["of"] == [asked()["experiment"], asked()["task"]]
     told = lab.runs({"lab": view["lab"], "variant": "", "only": "right", "sort": "revocations"})
     assert told["all"] == 10 and told["count"] == len(told["runs"]) == 10 - told["wrong"]
     assert all(run["right"] and len(run["lanes"]) == 2 for run in told["runs"])
     two = lab.open({"files": [upload("a.jsonl", content, folder="a"), upload("b.jsonl", content, folder="b")]})
-    assert two["done"] == 20 and two["figure"] is None and len(two["variants"]) == 10
+    assert two["done"] == 20 and two["figure"] is two["of"] is None and len(two["variants"]) == 10
     with pytest.raises(InputError, match="no table"):
         lab.file({"lab": two["lab"], "kind": "rows"})
 
