@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from dard import __main__ as command_line
-from dard.experiments import catalogue, load
+from dard.experiments import catalogue, cli, load
 from dard.experiments.ablations import MixingAblation
 from dard.results import read
 from tests.experiments.tiny_task import TinyTask, model
@@ -131,3 +132,13 @@ def test_two_processes_at_once_make_one_result(tmp_path: Path) -> None:
     assert results.complete and (tmp_path / "weight-statistics-places.md").exists()
     parts = [read(tmp_path / f"weight-statistics-places.part{n}.jsonl").rows for n in (0, 1)]
     assert [[row["sample"] for row in rows] for rows in parts] == [[0, 1, 4, 5], [2, 3]]
+
+
+def test_the_command_in_a_results_file_names_every_choice() -> None:
+    words = ["experiment", "pareto", "--image", "a.png", "--image", "b.png", "--think", "--samples", "2"]
+    args = command_line.build_parser().parse_args(words)
+    again = shlex.split(cli.command_line(args))[3:]
+    assert again.count("--image") == 2 and {"a.png", "b.png", "--think"} <= set(again)
+    assert (
+        vars(command_line.build_parser().parse_args(again)).items() >= {"samples": 2, "think": True, "seed": 0}.items()
+    )
