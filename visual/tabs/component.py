@@ -32,7 +32,7 @@ CONNECT = """
 window.dardStudio.then(async (studio) => {
   const bridge = studio.connect((request) => trigger('ask', request), server);
   watch('reply', () => bridge.hear(props.reply));
-  studio.%s(element.querySelector('.dw-root'), bridge, await studio.unpack('%s'));
+  studio[props.mount](element.querySelector('.dw-root'), bridge, await studio.unpack('%s'));
 });
 """
 
@@ -119,9 +119,10 @@ def build_component(
     )
     component = gr.HTML(
         html_template='<div class="dw-root"></div>',
-        js_on_load=CONNECT % (mount, pack(config)),
+        js_on_load=CONNECT % pack(config),
         apply_default_css=False,
         server_functions=[safely(call) for call in (again, *(viewer_calls if calls is None else calls))],
+        mount=mount,
         reply="",
     )
     component.ask(
