@@ -24,6 +24,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -138,6 +139,15 @@ def wishes() -> list[Wish]:
     able = [name for name, decoder in DECODERS.items() if decoder.needs <= offers(model)]
     items = [item for task in TASKS.values() for item in task.test_items(1)]
     return [Wish(item.prompt, name, item.gen_length) for item in items for name in able]
+
+
+def one_each(visitors: int) -> list[Wish]:
+    """A first wish for everyone; the same ones again where visitors are many.
+
+    >>> len(one_each(100)), one_each(100)[0] == wishes()[0]
+    (100, True)
+    """
+    return list(islice(cycle(wishes()), visitors))
 
 
 @cache
@@ -316,7 +326,8 @@ async def crowd(address: str, process: int, visitors: int, decodes: int, seed: i
     async with httpx.AsyncClient(base_url=address, timeout=STUCK, limits=limits) as client:
         config = (await client.get("/config")).json()
         everybody = [Visitor(client, config, report, random.Random(f"{seed} {n}")) for n in range(visitors)]
-        await asyncio.gather(*(each.decode(wishes()[n]) for n, each in enumerate(everybody)))  # everything is warm
+        firsts = zip(everybody, one_each(visitors), strict=True)
+        await asyncio.gather(*(each.decode(wish) for each, wish in firsts))  # everything is warm
         report.memory.append(memory_of(process))
         report.waits.clear()
         report.decodes, began, used = 0, time.perf_counter(), processor_of(process)
