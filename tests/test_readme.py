@@ -147,3 +147,27 @@ def test_the_account_of_how_runs_end_is_what_was_recorded() -> None:
             ]
         for words in told:
             assert words in text, words
+
+
+def test_the_account_of_who_makes_a_revocation_is_what_was_recorded() -> None:
+    """The tables beside the rows are re-derived from them by another test."""
+    text = README.read_text(encoding="utf-8").split("**Who makes a revocation")[1].split("\n## ")[0]
+    text = " ".join(text.split())
+    lines = (assets("results") / "causes-sudoku-open.md").read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    order, everyone = (dict(zip(rows[0], row, strict=True)) for row in rows if row[0].startswith("DARD, "))
+
+    def percent(row: dict[str, str], name: str) -> str:
+        return f"{float(row[f'{name} (%)']) + 1e-9:.0f} %"
+
+    for told in (
+        f"there are {order['Revocations']} revocations: an unmasked token moves the verdict most in "
+        f"{percent(order, 'By unmasked')} of them, a candidate in {percent(order, 'By candidate')}, a given one in "
+        f"{percent(order, 'By given')}, and {percent(order, 'In vain')} are in vain",
+        f"there are {everyone['Revocations']}: candidates make {percent(everyone, 'By candidate')}, and "
+        f"{percent(everyone, 'In vain')} are in vain",
+        f"In {percent(order, 'Alone')} one token alone decides",
+        f"attention (rank correlation {order['ρ attention'][1:]}) and nearness ({order['ρ nearness'][1:]})",
+        f"more effect ({order['ρ confidence']})",
+    ):
+        assert told in text, told
