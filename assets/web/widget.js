@@ -15,6 +15,7 @@ export function render({ model, el }) {
   const waiting = new Map();
   const mine = crypto.getRandomValues(new Uint32Array(2)).join('-'); // a widget may be shown twice
   let last = 0;
+  let telling = false; // what the model hears from here it need not say again: the view may have gone on meanwhile
   el.append(root);
 
   const hear = async ({ id, packed }) => {
@@ -52,13 +53,15 @@ export function render({ model, el }) {
     ...live,
     ask: (name, data) => client.about(name, data),
     onChange: ({ step, position }) => {
+      telling = true;
       model.set({ step, selected: position, _branch: client.here.branch });
+      telling = false;
       model.save_changes();
     },
   }, { exports: { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' } });
   client.viewer = viewer;
 
-  const follow = () => viewer.setState({ step: model.get('step'), position: model.get('selected') });
+  const follow = () => telling || viewer.setState({ step: model.get('step'), position: model.get('selected') });
   const paint = () => { root.dataset.theme = document.body.dataset.jpThemeLight === 'false' ? 'dark' : 'light'; };
   const themer = new MutationObserver(paint);
   themer.observe(document.body, { attributes: true, attributeFilter: ['data-jp-theme-light'] });
