@@ -13,7 +13,7 @@ import json
 import secrets
 import threading
 import time
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -135,6 +135,7 @@ class Run:
         try:
             yield
         finally:
+            self.touched = time.monotonic()
             self.lock.release()
 
     def branches(self) -> list[dict[str, Any]]:
@@ -170,7 +171,7 @@ class Studio:
         self._images = Images()
         self.missing: dict[str, str] = {}  # models that cannot be had any more, and why
         self._loaded: dict[str, Model] = {}
-        self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._runs: dict[str, Run] = {}
         self._lock = threading.Lock()
         self._loading = threading.Lock()
         self._animating = threading.Lock()
@@ -648,9 +649,11 @@ class Studio:
         return run
 
     def _forget(self) -> None:
-        """Runs that have no place any more, the oldest first; what is being computed stays."""
+        """Runs that have no place any more, those first that nobody has touched for longest; what is being computed
+        stays."""
         cells, oldest = 0, time.monotonic() - RUN_AT_MOST
-        for number, run in enumerate(reversed(list(self._runs.values()))):
+        runs = sorted(self._runs.values(), key=lambda run: run.touched, reverse=True)
+        for number, run in enumerate(runs):
             full = number >= RUNS_KEPT or cells + run.cells > CELLS_KEPT
             if (full or run.touched < oldest) and not run.lock.locked():
                 del self._runs[run.key]
@@ -661,7 +664,6 @@ class Studio:
         with self._lock:
             run = self._runs.get(text(data, "run", 100))
             if run is not None:
-                self._runs.move_to_end(run.key)
                 run.touched = time.monotonic()
         if run is None:
             raise Forgotten("the server has forgotten this run; decode the prompt again")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import sys
+from contextlib import suppress
 from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+# Gradio sums up the last 10,000 questions in a table after each of them, for a page that is not offered here.
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(sys.maxsize))
 
 from dard.__main__ import add_loading, loading_options
 from dard.conductor import Conductor
@@ -44,7 +48,15 @@ def usual_models() -> str:
     return "embedded,bert-base-uncased" + (",llada-8b-instruct" if on_zero_gpu() else "")
 
 
+def keep_memory_together() -> None:
+    """Where memory is glibc's, its pools for threads never shrink: with one for each visitor's they only grow."""
+    with suppress(AttributeError, OSError, TypeError):  # other systems have other ways
+        most_pools = -8  # M_ARENA_MAX of malloc.h
+        ctypes.CDLL(None).mallopt(most_pools, 2)
+
+
 def app_command(args: argparse.Namespace) -> None:
+    keep_memory_together()
     named = [name.strip() for name in os.environ.get("DARD_MODELS", usual_models()).split(",") if name.strip()]
     loading = loading_options(args)
     if where := {name: loading[name] for name in ("device", "dtype", "device_map", "quantise") if loading[name]}:

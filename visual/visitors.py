@@ -179,7 +179,10 @@ class Visitor:
         """A quick question."""
         body = {"component_id": self.part("mountWatch")[0], "fn_name": name, "session_hash": self.name, "data": request}
         answer = await self.client.post("/gradio_api/component_server", json=body)
-        return unpacked(answer.json())
+        found = unpacked(answer.raise_for_status().json())
+        if found["kind"] == "error":
+            raise Refused(found["text"])
+        return found
 
     async def ask(self, mount: str, **request: Any) -> AsyncIterator[dict[str, Any]]:
         """Answers of the queue, as they come. A tab has one connection for each of its questions here."""

@@ -196,6 +196,9 @@ def test_large_runs_and_those_nobody_asks_for_are_forgotten(studio: Studio, monk
         studio.start(ASKED)
         assert known(small)  # somebody waits for it
     studio.start(ASKED)
+    assert known(small)  # it has only just ended
+    studio._runs[small["run"]].touched -= service.RUN_AT_MOST
+    studio.start(ASKED)
     assert [known(view) for view in (small, newest)] == [False, True]
 
 
