@@ -10,6 +10,7 @@ import { LETTER, Lane } from './unpack.js';
 
 const WAIT = { start: 1800, pass: 2600, revoked: 6000 }; // milliseconds
 const MEANING = { M: 'nothing is decided here: a blank', C: 'written, still on trial', U: 'trusted: every check sees it' };
+const SOON = 700; // milliseconds in which nobody has read Pause: who presses that button meant the Play that stood there
 const PINS_AT_MOST = 4;
 const NEAR = 0.14; // pins closer than this have their words on both sides
 
@@ -68,6 +69,7 @@ export class First {
     this.playing = true;
     viewer.transport.play();
     this.draw();
+    const began = performance.now();
     const take = (event) => {
       for (const name of ['keydown', 'click']) document.removeEventListener(name, take, true);
       if (!this.playing) return;
@@ -77,7 +79,7 @@ export class First {
         event.preventDefault();
         event.stopPropagation();
       }
-      viewer.transport.pause();
+      if (!meant || performance.now() - began > SOON) viewer.transport.pause();
       this.draw();
     };
     for (const name of ['keydown', 'click']) document.addEventListener(name, take, true);
