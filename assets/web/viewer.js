@@ -275,7 +275,7 @@ class Viewer {
     const { lane } = this;
     if (!lane) return;
     try {
-      const news = await Promise.all(this.panels.map((panel) => panel.box.hidden || panel.need?.()));
+      const news = await Promise.all(this.panels.map((panel) => !panel.box.hidden && panel.need?.()));
       if (news.includes(true) && lane === this.lane) this.draw();
     } catch (error) {
       this.setMessage(String(error?.message || error));
