@@ -7,6 +7,7 @@ import { LETTER, Lane } from './unpack.js';
 
 const TOP = 28;
 const SYMBOL = 13; // room for the name of a threshold
+const ANSWER = 30; // height of the row that says what the answer is worth
 const SIDES_AT_MOST = 3;
 const FADED = [0.34, 0.34, 0.52];
 
@@ -47,7 +48,9 @@ export class Score {
     const gap = narrow ? 7 : 9;
     const lanes = sizes.reduce((sum, size) => sum + size + gap, 0);
     const area = Math.max(40, width - label - lanes - 2);
-    Object.assign(this, { lane, width, narrow, theme, weights, big, roomy, row, label, sides, sizes, gap, steps, area, height: TOP + row * length + 4 });
+    Object.assign(this, { lane, width, narrow, theme, weights, big, roomy, row, label, sides, sizes, gap, steps, area });
+    this.answer = roomy && lane.frames.some((frame) => frame.right !== null) ? ANSWER : 0;
+    this.height = TOP + row * length + this.answer + 4;
     this.columns = columns(area, steps, big ? 1 : 0.5);
     this.layer(sized(this.past, area, this.height), false);
     this.layer(sized(this.future, area, this.height), true);
@@ -228,8 +231,9 @@ export class Score {
     g.strokeStyle = theme.ink;
     g.lineWidth = 1.5;
     g.beginPath();
-    g.roundRect(label + cols.x(now) - 0.5, TOP - 1.5, cols.width(now) + 1, row * lane.length + 3, 3);
+    g.roundRect(label + cols.x(now) - 0.5, TOP - 1.5, cols.width(now) + 1, row * lane.length + this.answer + 3, 3);
     g.stroke();
+    if (this.answer) this.answers(g, hideLater ? now : lane.last);
     this.lanes(g, frame);
   }
 
@@ -303,6 +307,24 @@ export class Score {
         g.stroke();
       }
       g.restore();
+    }
+  }
+
+  /** Under the rows: how many blanks each pass left, or whether what it wrote is right. */
+  answers(g, last) {
+    const { lane, theme, row, label, columns: cols } = this;
+    const y = TOP + row * lane.length + ANSWER / 2 + 2;
+    const say = (x, text, colour, weight, room = label) => {
+      g.fillStyle = colour;
+      g.font = `${weight} 12px ${theme.sans}`;
+      g.fillText(text, x, y, room);
+    };
+    say(0, 'answer', theme.ink2, 400);
+    for (let k = 1; k <= Math.min(last, lane.last); k++) {
+      const { right, states } = lane.frames[k];
+      const blanks = states.filter((state) => !state).length;
+      const text = right === true ? '✓ right' : right === false ? '✗ wrong' : blanks ? `${blanks} blank${blanks > 1 ? 's' : ''}` : '';
+      say(label + cols.x(k) + 8, text, right === null ? theme.ink2 : right ? theme['promoted-t'] : theme['demoted-t'], right === null ? 400 : 600, cols.each - 10);
     }
   }
 
