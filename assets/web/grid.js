@@ -5,6 +5,7 @@ import { Board } from './board.js';
 import { EVENTS, STATES, eventsOf, h, put, setText, twoShort, zigzag } from './dom.js';
 import { LETTER, Lane } from './unpack.js';
 
+const REST = 120; // milliseconds
 const LONG = 2; // letters of a word that is still large in a cell
 const WIDEST = { huge: 320, tall: 200, large: 200, mid: 170, compact: 92, line: 120 };
 const SIZES = {
@@ -16,7 +17,15 @@ const SIZES = {
   line: { font: 11.5, pad: 29, fixedPad: 9, least: 66, leastFixed: 14 },
 };
 
-const CLASSES = ['dv-sel', 'dv-hover', 'dv-seen', 'dv-tail', 'dv-differs', 'dv-ghost', 'dv-scarred', 'dv-unmeasured'];
+const MARKS = EVENTS.filter((event) => event.icon); // their bits are the first of Frame.marks
+const CLASSES = ['dv-sel', 'dv-hover', 'dv-seen', 'dv-tail', 'dv-differs', 'dv-ghost', 'dv-scarred', 'dv-unmeasured', ...MARKS.map(({ letter }) => `dv-has-${letter}`)];
+const MARKED = (1 << MARKS.length) - 1;
+const WRITTEN = new Map(); // sets of classes that were needed before
+
+function written(classes) {
+  if (!WRITTEN.has(classes)) WRITTEN.set(classes, CLASSES.map((name, bit) => (classes & (1 << bit) ? ` ${name}` : '')).join(''));
+  return WRITTEN.get(classes);
+}
 
 /** Chips by length of the region; side by side they are one line high. The grid of the short view is given its size. */
 function gridSize({ length, board }, lanes) {
@@ -168,9 +177,9 @@ export class Grid {
       const seen = path && i !== selected && state && !fixed && Lane.sees(frame, path, selected, i);
       const differs = other && i < other.lane.length && lane.differs(frame, i, other.lane, other.frame);
       const classes = (i === selected ? 1 : 0) | (i === hovered ? 2 : 0) | (seen ? 4 : 0) | (tail ? 8 : 0) | (differs ? 16 : 0)
-        | (ghost ? 32 : 0) | (revoked ? 64 : 0) | (unmeasured ? 128 : 0);
+        | (ghost ? 32 : 0) | (revoked ? 64 : 0) | (unmeasured ? 128 : 0) | ((frame.marks[i] & MARKED) << 8);
       if (drawn.classes !== classes) {
-        button.className = CLASSES.reduce((all, name, bit) => (classes & (1 << bit) ? `${all} ${name}` : all), chip.kind);
+        button.className = chip.kind + written(classes);
         if ((drawn.classes ^ classes) & 1) {
           button.tabIndex = i === selected ? 0 : -1; // one stop for Tab; the arrow keys go on from there
           button.setAttribute('aria-pressed', String(i === selected));
@@ -190,7 +199,7 @@ export class Grid {
   /** Names for screen readers follow when the view rests: while scrubbing nobody could hear them, and they cost as much as the rest. */
   nameSoon() {
     clearTimeout(this.naming);
-    if (this.unnamed.size) this.naming = setTimeout(() => this.name(), 40);
+    if (this.unnamed.size) this.naming = setTimeout(() => this.name(), REST);
   }
 
   name() {
@@ -198,13 +207,10 @@ export class Grid {
     this.unnamed.clear();
   }
 
-  /** A mark is made the first time its event happens to a chip, and hidden or shown after that. */
+  /** A mark is made the first time its event happens to a chip; after that a class of the chip shows or hides it. */
   mark(chip, bits) {
-    for (const event of EVENTS) {
-      const on = (bits & event.bit) !== 0;
-      if (!event.icon || (!on && !chip.events[event.letter])) continue;
-      const node = (chip.events[event.letter] ??= chip.marks.appendChild(h('i', { class: `dv-m dv-m-${event.letter}` })));
-      if (node.hidden === on) node.hidden = !on;
+    for (const { bit, letter } of MARKS) {
+      if (bits & bit) chip.events[letter] ??= chip.marks.appendChild(h('i', { class: `dv-m dv-m-${letter}` }));
     }
   }
 

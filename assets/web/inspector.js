@@ -125,7 +125,7 @@ export class Inspector {
     });
     const none = h('span', { class: 'dv-pnone' });
     const body = h('div', { class: 'dv-pbody' }, ticks, rows.map((r) => r.row), none);
-    return { key, ticks, rows, none, body, box: h('div', { class: 'dv-pcol' }, title, body) };
+    return { key, ticks, rows, none, body, drawn: [], box: h('div', { class: 'dv-pcol' }, title, body) };
   }
 
   /** The form for an edit. `editing` is true from its first change until another step or position is in view. */
@@ -246,8 +246,11 @@ export class Inspector {
     const held = frame.states[position] ? frame.tokens[position] : -1;
     this.labels.forEach((label, row) => {
       const id = this.guesses[row];
-      setText(label.firstChild, id == null ? '' : lane.word(id));
       label.classList.toggle('dv-held', id != null && id === held);
+      const key = `${fixed} ${id == null ? '' : lane.word(id)}`;
+      if (label.drawn === key) return;
+      label.drawn = key;
+      setText(label.firstChild, id == null ? '' : lane.word(id));
       if (this.onBranch) label.disabled = id == null || fixed;
       label.title = id == null ? '' : this.onBranch && !fixed ? `try ${lane.word(id)} in “What if”` : lane.word(id);
     });
@@ -272,10 +275,13 @@ export class Inspector {
       const id = this.guesses[r];
       const at = values && id != null ? values.findIndex((v, k) => k % 2 === 0 && v === id) : -1;
       const p = at >= 0 ? values[at + 1] / 10000 : null;
-      row.hidden = !values || id == null;
+      const first = decides && id === held;
+      const key = !values || id == null ? '' : `${p ?? `<${fifth}`}/${decides}/${first && state}`;
+      if (column.drawn[r] === key) return;
+      column.drawn[r] = key;
+      row.hidden = !key;
       if (row.hidden) return;
       bar.style.width = `${100 * (p || 0)}%`;
-      const first = decides && id === held;
       bar.dataset.s = first ? state : '';
       setText(value, (p ?? fifth) < 0.005 ? '<.01' : p == null ? `≤${twoShort(fifth)}` : twoShort(p));
       value.className = p == null ? 'dv-faint' : p > 0.6 ? 'dv-inside' : '';
