@@ -68,7 +68,7 @@ class Report:
     stuck: list[str] = field(default_factory=list)
     seconds: float = 0.0
     processor: float = 0.0  # seconds of the server
-    memory: list[int] = field(default_factory=list)  # at the beginning, after a minute or half the decodes, at the end
+    memory: list[int] = field(default_factory=list)  # at the beginning, in the second and the last minute, or quarter
 
     def rows(self) -> Iterator[tuple[str, str]]:
         waits = [1000 * each for each in sorted(self.waits)] or [0.0]
@@ -325,7 +325,8 @@ def unpacked(text: str) -> dict[str, Any]:
 async def crowd(address: str, process: int, visitors: int, decodes: int, seed: int) -> Report:
     """So many visitors, until they have made so many decodes together."""
     report = Report()
-    limits = httpx.Limits(max_connections=None)
+    # The server closes a connection that nobody used for five seconds; a browser would ask again where that crosses.
+    limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
     async with httpx.AsyncClient(base_url=address, timeout=STUCK, limits=limits) as client:
         config = (await client.get("/config")).json()
         everybody = [Visitor(client, config, report, random.Random(f"{seed} {n}")) for n in range(visitors)]
@@ -336,13 +337,19 @@ async def crowd(address: str, process: int, visitors: int, decodes: int, seed: i
         report.decodes, began, used = 0, time.perf_counter(), processor_of(process)
 
         async def look() -> None:
-            while report.decodes < decodes / 2 and time.perf_counter() - began < 60:
+            """Memory goes up and down with every answer: what counts is the middle of a minute, or of a quarter."""
+            seen: list[tuple[float, int]] = []
+            while report.decodes < decodes:
+                seen.append((time.perf_counter() - began, memory_of(process)))
                 await asyncio.sleep(0.2)
-            report.memory.append(memory_of(process))
+            whole = time.perf_counter() - began
+            span = min(60.0, whole / 4)
+            for start in (span, whole - span):
+                found = [each for at, each in seen if start <= at <= start + span]
+                report.memory.append(int(statistics.median(found or [memory_of(process)])))
 
         await asyncio.gather(look(), *(each.live(decodes) for each in everybody))
         report.seconds, report.processor = time.perf_counter() - began, processor_of(process) - used
-        report.memory.append(memory_of(process))
     return report
 
 
