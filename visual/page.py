@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
 import gradio as gr
@@ -16,6 +18,9 @@ from visual.tabs.lab import build_lab
 from visual.tabs.learn import build_learn
 from visual.tabs.watch import build_watch
 from visual.web import script, style
+
+# Gradio sums up the last 10,000 questions in a table after each of them, for a page that is not offered here.
+os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(sys.maxsize))
 
 # A promise of what assets/web/tabs.js exports.
 BOOT = """

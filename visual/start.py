@@ -11,8 +11,6 @@ from typing import Any
 
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-# Gradio sums up the last 10,000 questions in a table after each of them, for a page that is not offered here.
-os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(sys.maxsize))
 
 from dard.__main__ import add_loading, loading_options
 from dard.conductor import Conductor

@@ -56,6 +56,14 @@ def visiting(server: str, deed: Callable[[Visitor], Awaitable[None]]) -> None:
     aside(asyncio.run, visit())
 
 
+def test_no_table_of_all_questions_is_made_after_each(studio: Studio) -> None:
+    """Under many visitors it took more memory with every question."""
+    queue = build_page(studio)._queue
+    queue.event_analytics["one"] = {"function": "decode", "status": "success", "process_time": 1.0}
+    queue.events_recorded += 1
+    assert queue.compute_analytics_summary([*queue.event_analytics.values()]) == {"functions": {}}
+
+
 def test_a_closed_tab_frees_its_place(studio: Studio, server: str) -> None:
     found: list[str] = []
 
