@@ -12,6 +12,7 @@ test: $(VENV)/.installed-dev browser check
 	$(BIN)/python -m pytest
 
 test-long: $(VENV)/.installed-dev browser
+	$(BIN)/pip install --quiet --disable-pip-version-check jupyterlab==4.6.6
 	$(BIN)/python -m pytest -m long
 
 check: $(VENV)/.installed-dev

@@ -90,8 +90,8 @@ export function mountLearn(root, bridge, config) {
     const state = { step, position, lane: 0, ...viewFrom(null, usual(wanted)), ...chosen };
     const { prompt, lanes, decoder, settings } = wanted;
     asked = lanes ? { prompt, lanes } : { prompt, decoder, settings };
-    client.replace(() => client.start(asked, (reply) => viewer.load(reply.payloads || reply.payload, { ...state, step: 0 }), () => advance(null, () => {
-      viewer.setState(state);
+    client.replace(() => client.start(asked, (reply) => viewer.load(reply.payloads || reply.payload, { ...state, goal: state.step }), () => advance(null, () => {
+      viewer.goal = Infinity;
       address.rest();
     })));
   }
@@ -103,7 +103,9 @@ export function mountLearn(root, bridge, config) {
   function reveal() {
     answer.hidden = false;
     show.disabled = true;
-    viewer.setState({ ...lessons[current].reveal });
+    const { reveal: view } = lessons[current];
+    viewer.goal = Math.max(viewer.goal, view.step ?? 0); // the decode may still be on its way there
+    viewer.setState({ ...view });
   }
 
   function complain(sentence) {

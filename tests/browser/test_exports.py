@@ -56,8 +56,9 @@ def differing(one: np.ndarray, other: np.ndarray) -> float:
     return float((np.abs(one - other).max(axis=2) > 40).mean())
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(("length", "width"), [(12, 1280), (24, 1280), (256, 1440), (12, 390)])
+@pytest.mark.parametrize(
+    ("length", "width", "theme"), [(12, 1280, "light"), (24, 1280, "dark"), (256, 1440, "dark"), (12, 390, "light")]
+)
 def test_a_picture_is_this_very_view(replay: Visiting, length: int, width: int, theme: str) -> None:
     trace = los() if length == 12 else long_session(length, 10).trace
     page = replay(trace, "#step=2&position=4", viewport={"width": width, "height": 2400}, color_scheme=theme).page

@@ -590,6 +590,7 @@ def test_what_a_page_waits_for_is_small(server: str) -> None:
     assert all(len(json.dumps(part["props"].get("props", {}))) < 500 for part in config["components"])
 
 
+@pytest.mark.long
 def test_ready_is_printed_beside_a_one_button_page(
     server: str, chromium: Browser, capsys: pytest.CaptureFixture[str]
 ) -> None:

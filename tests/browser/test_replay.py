@@ -534,6 +534,7 @@ def test_scrubbing_is_quick_and_asks_nobody(live: Callable[..., Page], capsys: p
     report(capsys, "scrubbing at L = 256", times)
 
 
+@pytest.mark.long
 def test_scrubbing_four_decoders(live: Callable[..., Page], capsys: pytest.CaptureFixture[str]) -> None:
     trace = long_session(128, 24).trace
     page = live({"first": [payload(trace, name) for name in "abcd"]}, "{}")
