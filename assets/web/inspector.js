@@ -247,12 +247,13 @@ export class Inspector {
     this.labels.forEach((label, row) => {
       const id = this.guesses[row];
       label.classList.toggle('dv-held', id != null && id === held);
-      const key = `${fixed} ${id == null ? '' : lane.word(id)}`;
+      const word = id == null ? '' : lane.word(id);
+      const key = `${fixed} ${id} ${word}`;
       if (label.drawn === key) return;
       label.drawn = key;
-      setText(label.firstChild, id == null ? '' : lane.word(id));
+      setText(label.firstChild, word);
       if (this.onBranch) label.disabled = id == null || fixed;
-      label.title = id == null ? '' : this.onBranch && !fixed ? `try ${lane.word(id)} in “What if”` : lane.word(id);
+      label.title = id != null && this.onBranch && !fixed ? `try ${word} in “What if”` : word;
     });
     for (const column of this.columns) this.fill(column, slice, deciding, state, held);
   }
