@@ -14,6 +14,7 @@ export function mountLearn(root, bridge, config) {
   const { lessons } = config;
   let current = -1;
   let asked = null; // what the run on screen was started with
+  let opening = {}; // the view its page begins with, or what its answer shows
 
   const title = h('h2', { class: 'dl-title', tabindex: '-1' });
   const place = h('span', { class: 'dl-place' });
@@ -87,10 +88,10 @@ export function mountLearn(root, bridge, config) {
 
   function decode(wanted, chosen) {
     const { step = 0, position = -1 } = wanted;
-    const state = { step, position, lane: 0, ...viewFrom(null, usual(wanted)), ...chosen };
+    opening = { step, position, lane: 0, ...viewFrom(null, usual(wanted)), ...chosen };
     const { prompt, lanes, decoder, settings } = wanted;
     asked = lanes ? { prompt, lanes } : { prompt, decoder, settings };
-    client.replace(() => client.start(asked, (reply) => viewer.load(reply.payloads || reply.payload, { ...state, goal: state.step }), () => advance(null, () => {
+    client.replace(() => client.start(asked, (reply) => viewer.load(reply.payloads || reply.payload, { ...opening, goal: opening.step }), () => advance(null, () => {
       viewer.goal = Infinity;
       address.rest();
     })));
@@ -104,7 +105,8 @@ export function mountLearn(root, bridge, config) {
     answer.hidden = false;
     show.disabled = true;
     const { reveal: view } = lessons[current];
-    viewer.goal = Math.max(viewer.goal, view.step ?? 0); // the decode may still be on its way there
+    Object.assign(opening, view); // the decode may not have begun, or be on its way there
+    viewer.goal = Math.max(viewer.goal, opening.step);
     viewer.setState({ ...view });
   }
 
