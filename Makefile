@@ -2,8 +2,9 @@
 VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= python3
+NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: app test test-long check format pictures site wheel space clean
+.PHONY: app test test-long check format pictures docs site wheel space clean
 
 app: $(VENV)/.installed
 	$(BIN)/python app.py
@@ -11,25 +12,33 @@ app: $(VENV)/.installed
 test: $(VENV)/.installed-dev browser check
 	$(BIN)/python -m pytest
 
-test-long: $(VENV)/.installed-dev browser
+test-long: $(VENV)/.installed-dev $(VENV)/.installed-docs browser
 	$(BIN)/pip install --quiet --disable-pip-version-check jupyterlab==4.6.6
 	$(BIN)/python -m pytest -m long
 
-check: $(VENV)/.installed-dev
+check: $(VENV)/.installed-dev node_modules/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(NODE) node_modules/.bin/biome check --error-on-warnings
+	$(NODE) node_modules/.bin/tsc -p .
 
-format: $(VENV)/.installed-dev
+format: $(VENV)/.installed-dev node_modules/.installed
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(NODE) node_modules/.bin/biome check --write
 
 pictures: $(VENV)/.installed-dev browser
 	$(BIN)/python -m visual.readme
 	$(BIN)/python -m visual.record
 
-# Gallery, Learn and recorded results as files for any web server.
-site: $(VENV)/.installed
+# The documentation as pages, in site/docs; a link that leads nowhere is an error.
+docs: $(VENV)/.installed-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Gallery, Learn, recorded results and the documentation as files for any web server.
+site: $(VENV)/.installed docs
 	$(BIN)/python -m visual.site site
 
 # Uploads what a Space needs; `make space SPACE=owner/name DRY=--dry-run` only lists it.
@@ -62,5 +71,14 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $@
 
+$(VENV)/.installed-docs: requirements-docs.txt $(VENV)/.installed
+	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements-docs.txt
+	touch $@
+
+# What checks the scripts of assets/web, run by the Node that requirements-dev.txt brings.
+node_modules/.installed: package.json $(VENV)/.installed-dev
+	$(NODE) npm install --no-package-lock --no-audit --no-fund --silent
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

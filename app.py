@@ -8,7 +8,7 @@ import sys
 if os.environ.get("SPACES_ZERO_GPU"):
     import spaces  # noqa: F401  before torch, which it teaches to wait for a GPU
 
-from dard.__main__ import main
+from dard.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main(["app", *sys.argv[1:]]))

@@ -13,25 +13,27 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from dard.about import About, Column, Event, Path, Threshold
-from dard.state import InputError
-from dard.trace import Cause, Step, Trace, TraceError, Verdict
+from dard.core.errors import InputError
+from dard.core.release import __version__ as __version__
+from dard.trace import Cause, Diagnosis, Step, Trace, TraceError, Verdict
+from dard.trace.about import About, Column, Event, Path, Threshold
 
 if TYPE_CHECKING:
-    from dard.cause import causes, examine
+    from dard.analysis.causes import causes, examine
+    from dard.analysis.diagnosis import diagnose, diagnosing
+    from dard.core.settings import Settings
     from dard.decoders import Decoder, register_decoder
-    from dard.extras import widget
+    from dard.decoding.session import Session, compare, decode
     from dard.models import load_model, register_model
     from dard.recording import Recording, record
-    from dard.session import Session, compare, decode
-    from dard.settings import Settings
+    from visual.widget import widget
 
-__version__ = "0.2.0"
 __all__ = [
     "About",
     "Cause",
     "Column",
     "Decoder",
+    "Diagnosis",
     "Event",
     "InputError",
     "Path",
@@ -46,6 +48,8 @@ __all__ = [
     "causes",
     "compare",
     "decode",
+    "diagnose",
+    "diagnosing",
     "examine",
     "load_model",
     "record",
@@ -57,18 +61,34 @@ __all__ = [
 _HOMES = {
     "Decoder": "dard.decoders",
     "Recording": "dard.recording",
-    "Session": "dard.session",
-    "Settings": "dard.settings",
-    "causes": "dard.cause",
-    "compare": "dard.session",
-    "decode": "dard.session",
-    "examine": "dard.cause",
+    "Session": "dard.decoding.session",
+    "Settings": "dard.core.settings",
+    "causes": "dard.analysis.causes",
+    "compare": "dard.decoding.session",
+    "decode": "dard.decoding.session",
+    "diagnose": "dard.analysis.diagnosis",
+    "diagnosing": "dard.analysis.diagnosis",
+    "examine": "dard.analysis.causes",
     "load_model": "dard.models",
     "record": "dard.recording",
     "register_decoder": "dard.decoders",
     "register_model": "dard.models",
-    "widget": "dard.extras",
+    "widget": "visual.widget",
 }
+
+
+def _as_viewer(trace: Trace) -> str:
+    """In a notebook a trace shows itself as the viewer."""
+    from visual.export import notebook_html
+
+    return notebook_html(trace)
+
+
+Trace._repr_html_ = _as_viewer  # type: ignore[attr-defined]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

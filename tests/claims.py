@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import dard
-from dard.attention import contaminated
+from dard.analysis.reach import contaminated
 from dard.tasks.judge import judge
 from dard.trace import Step
 

@@ -43,12 +43,26 @@ def without_times(trace: dard.Trace) -> dict[str, Any]:
     return body
 
 
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@contextmanager
+def serving(page: Any, **options: Any) -> Iterator[str]:
+    """A Gradio page on a free port: left to itself Gradio takes the one that `make app` serves visitors on."""
+    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=free_port(), **options)
+    try:
+        yield url
+    finally:
+        page.close()
+
+
 @contextmanager
 def started(command: Sequence[str], folder: Path, **environment: str) -> Iterator[str]:
     """A command that serves the page, run in a folder; yields its address once it answers, and ends it."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("GRADIO_", "SPACE", "DARD_"))}
     process = subprocess.Popen(
         command,

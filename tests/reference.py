@@ -567,8 +567,6 @@ def dapd(
             for i in masks:
                 found[i] = best(probabilities(logits[i]), mask_id, gap)[0]
                 conf[i] = float(torch.softmax(logits[i].float(), dim=-1)[found[i]])
-                if variant == "direct" and 1e-8 < 1 - float(probabilities(logits[i])[found[i]]) < 3e-7:
-                    gap.smallest = 0.0  # whether float32 calls it 1 is a matter of rounding
             masks_left = sum(t == mask_id for t in tokens)
             progress = 1 - masks_left / gen_length
             tau = tau_min + (tau_max - tau_min) * progress

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import dard
-from dard.attention import contaminated, dard_mask, ordering_values, reach, wino_mask
-from dard.reach import reach_depth, with_outside
+from dard.analysis.reach import contaminated, reach, reach_depth, with_outside
+from dard.decoders.masks import dard_mask, ordering_values, wino_mask
 from tests.reference import dard_sees_x
 from tests.tiny import VOCABULARY, random_model
 

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 import dard
-from dard.cause import attention, before
-from dard.models.base import Answer, Question
+from dard.analysis.causes import attention, before
+from dard.analysis.reach import block_depth
+from dard.decoders.base import block_places
+from dard.decoding.loop import ask
+from dard.models.base import Answer, Question, answer_all
 from dard.models.scripted import LOS_DIEGO, los_diego
 from dard.trace import Trace, TraceError
-from dard.words import causes_note
+from dard.trace.words import causes_note
 from tests import reference
 from tests.helpers import ALL_DECODERS, without_times
 from tests.test_session import session_of
@@ -107,9 +111,9 @@ def test_los_is_the_cause_of_los_diego() -> None:
     assert without_times(session.trace) == trace  # asking changes nothing
     told = session.trace
     told.causes = [verdict]
-    assert told.why(told.steps[1], 4).endswith("; without 'Los' it would have had 0.48 and stayed a candidate.")
+    assert told.why(told.steps[1], 4).endswith("; without 'Los' at 3 it would have had 0.48 and stayed a candidate.")
     assert causes_note(told, verdict) == (
-        "'Los' alone decides this: without it 'Diego' would have had 0.478 and stayed a candidate. "
+        "'Los' at 3 alone decides this: without it 'Diego' would have had 0.478 and stayed a candidate. "
         "Hiding any other token leaves it at 0.001 to 0.002."
     )
 
@@ -123,8 +127,34 @@ def test_a_close_call_and_a_candidate_that_the_mask_hid() -> None:
     told.causes = [verdict]
     assert ";" not in told.why(told.steps[1], 3)  # none of the seven decides it alone
     note = causes_note(told, verdict)
-    assert note.startswith("A close call: 0.502. Without any one of 'the', 'on', 'coast' or 4 more")
-    assert note.endswith("Had the mask not hidden 'Diego', 'Los' would have had 0.000 and been revoked.")
+    assert note.startswith("A close call: 0.502. Without any one of 'the' at 7, 'on' at 6, 'coast' at 10 or 4 more")
+    assert note.endswith("Had the mask not hidden 'Diego' at 4, 'Los' would have had 0.000 and been revoked.")
+
+
+def test_where_a_rank_decides_nothing_is_called_close() -> None:
+    """Several tokens, each of which would have changed the order: no threshold was near, or there is none."""
+    several = 0
+    for decoder in ("dapd", "standard", "saber"):
+        session = ran(session_of(decoder))
+        told = session.trace
+        for step in session.steps:
+            for position in step.decided:
+                verdict = verdict_of(session, step.index, position)
+                note = causes_note(told, verdict)
+                assert "close call" not in note
+                if len(verdict.deciding) > 1:
+                    assert note.startswith(f"Several tokens decide this, at {verdict.actual:.3f}. Without any one of ")
+                    several += 1
+    assert several
+
+
+def test_causes_are_asked_of_a_session() -> None:
+    trace: Any = city().trace
+    for question in (dard.causes, lambda *place: list(dard.examine(*place))):
+        with pytest.raises(
+            dard.InputError, match=r"^causes are asked of the Session .*, not of a Trace; .*trace.verdict"
+        ):
+            question(trace, 2, 4)
 
 
 @pytest.mark.parametrize("decoder", ALL_DECODERS)
@@ -153,7 +183,7 @@ def test_the_branch_without_a_token_is_what_its_cause_says() -> None:
         assert branch.steps[1].confidence[4] == pytest.approx(confidence, abs=1e-3)
         assert branch.steps[1].hidden == (3, check)
         whom = "everyone in this pass" if check is None else "the prediction of position 4"
-        assert f"'Los' was hidden from {whom}, by hand" in branch.trace.why(branch.steps[1], 4)
+        assert f"'Los' at 3 was hidden from {whom}, by hand" in branch.trace.why(branch.steps[1], 4)
         again = Trace.from_bytes(branch.trace.to_bytes())
         assert again.steps[1].hidden == (3, check)
         branch.run()
@@ -294,3 +324,49 @@ def test_a_verdict_on_a_token_that_another_path_hardly_thinks_of() -> None:
         verdict = verdict_of(session, step.index, position, shown=False)
         assert verdict.token == step.tokens[position]
         assert verdict.actual == pytest.approx(step.confidence[position], abs=1e-4)
+
+
+def test_a_token_hidden_by_hand_is_recorded_as_hidden() -> None:
+    """Its column is closed and its shadow's open in its place, which is the same pass: bit by bit nobody sees it."""
+    session = ran(session_of(seed=3, tau_c=0.15, tau_u=0.3, gen_length=10, block_length=10))
+    here = session.at(1)
+    place = next(i for i in here.state.free() if here.state.states[i] != "M")
+    free = next(i for i in here.state.free() if i != place)
+    everyone, one = here.hide(place), here.hide(place, free)
+    before = here.step()
+    step, single = everyone.step(), one.step()
+    size = len(before.states)
+    assert before.mask is not None and step.mask is not None and single.mask is not None
+    assert before.mask[:, place].any() and not step.mask[:, place].any()
+    assert (step.mask[:, size + place] == before.mask[:, [place, size + place]].any(axis=1)).all()
+    others = [k for k in range(2 * size) if k not in (place, size + place)]
+    assert (step.mask[:, others] == before.mask[:, others]).all()
+    assert step.outside_keys is not None and not step.outside_keys[place] and step.outside_keys[size + place]
+    assert place not in step.visible(free) and not single.mask[size + free, place]
+    assert (block_depth(step) == 0)[[k for k in range(2 * size) if k != place], place].all()
+    state, model = everyone.at(1).state, session.model
+    asked, plain = (ask(session.decoder, model, session.settings, each) for each in (state, here.at(1).state))
+    mask, inside = plain.mask.clone(), block_places(state)
+    mask[inside[:, None], inside] = torch.from_numpy(step.mask.copy())
+    outside = [k for k in range(len(mask)) if k not in inside]
+    mask[torch.tensor(outside)[:, None], inside] = torch.from_numpy(step.outside_keys.copy())
+    again, was = answer_all(model, [replace(plain, mask=mask), asked])
+    torch.testing.assert_close(again.logits, was.logits)
+    looks = attention(everyone.at(1))
+    assert looks[:, :, place].max() == 0 and looks[:, :, size + place].max() > 0
+
+
+def test_what_was_hidden_by_hand_is_said_of_causes_and_seen_by_no_decoder() -> None:
+    session = city()
+    for check, whom in ((None, "everyone in this pass"), (4, "the prediction of position 4")):
+        branch = session.at(1).hide(3, check)
+        step = branch.step()
+        assert 3 not in step.visible(4)
+        note = causes_note(branch.trace, verdict_of(branch, 2, 4))
+        assert f"'Los' at 3 was hidden from {whom}, by hand." in note and "the mask not hidden 'Los'" not in note
+    assert "Had 'Los' at 3 not been hidden, 'Diego' would have had 0.001 and been revoked." in note
+    plain = ran(session_of("standard"))
+    place = next(i for i in plain.at(1).state.free() if plain.at(1).state.states[i] != "M")
+    free = next(i for i in plain.at(1).state.free() if plain.at(1).state.states[i] == "M")
+    step = plain.at(1).hide(place).step()
+    assert step.mask is None and place not in step.visible(free)

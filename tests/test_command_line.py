@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import dard
-from dard import __main__ as command_line
+from dard.cli import main as command_line
+from dard.cli import options
 from dard.models.scripted import LOS_DIEGO, los_diego
+from tests import tiny
 
 
 @pytest.fixture(autouse=True)
 def scripted(monkeypatch: pytest.MonkeyPatch) -> None:
     """No weights: the command line gets the scripted model unless a test asks for another."""
-    real = command_line.open_model
+    real = options.open_model
 
     def choose(args):
         return los_diego() if args.model == "embedded" else real(args)
 
-    monkeypatch.setattr(command_line, "open_model", choose)
+    monkeypatch.setattr(options, "open_model", choose)
 
 
 def test_decode_shows_a_line_per_step_and_the_text(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,6 +48,61 @@ def test_compare_shows_every_decoder(capsys: pytest.CaptureFixture[str], tmp_pat
     assert "Los Diego" in dard.Trace.load(tmp_path / "standard.json.gz").text
 
 
+SUDOKU = "Sudoku : 2 0 0 0 0 1 0 0 0 0 0 0 0 0 0 2 Solution :"
+
+
+def solver() -> Any:
+    """Knows one solution of the puzzle; a position is surer the further left it is."""
+    cells = ["2", "3", "4", "1", "4", "1", "2", "3", "1", "2", "3", "4", "3", "4", "1", "2"]
+    words, start = [*SUDOKU.split(), *"1234"], len(SUDOKU.split())
+    return tiny.scripted(sorted(set(words)), lambda place, _: {cells[place - start]: 0.9 - 0.01 * place})
+
+
+def test_compare_says_what_is_right_where_a_task_can_tell(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "open_model", lambda args: solver())
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert command_line.main(["compare", SUDOKU, "--gen-length", "16", "--decoders", "standard,threshold"]) == 0
+    shown = capsys.readouterr().out
+    assert "right" in shown and shown.count("✓") == 2 and "✗" not in shown
+    assert command_line.main(["compare", SUDOKU, "--gen-length", "15", "--decoders", "standard"]) == 0
+    shown = capsys.readouterr().out
+    assert "cut off" in shown and "✗" not in shown
+    monkeypatch.setattr(options, "open_model", lambda args: tiny.random_model(0))
+    assert command_line.main(["compare", "w5 w6", "--decoders", "standard"]) == 0
+    assert "right" not in capsys.readouterr().out, "a prompt of no task is not judged"
+
+
+def test_without_a_terminal_a_table_is_wide_enough(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    monkeypatch.setattr(options, "open_model", lambda args: solver())
+    assert command_line.main(["compare", SUDOKU, "--gen-length", "16"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("2 3 4 1 4 1 2 3 1 2 3 4 3 4 1 2" in line for line in lines) == 4 and len(lines) <= 10
+    monkeypatch.setenv("COLUMNS", "60")  # whoever says how wide is heard
+    assert command_line.main(["compare", SUDOKU, "--gen-length", "16"]) == 0
+    assert max(map(len, capsys.readouterr().out.splitlines())) <= 60
+
+
+def test_a_long_decode_is_told_in_brief_unless_every_step_is_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(options, "open_model", lambda args: tiny.random_model(0))
+    command = ["decode", "w5 w6", "--decoder", "standard", "--gen-length", "128", "--steps", "32"]
+    assert command_line.main(command) == 0
+    brief = capsys.readouterr().out
+    assert len(brief.splitlines()) < 20
+    assert "128 positions, 4.00 tokens a pass, 0 revoked; -v shows every step" in brief
+    assert "32 forward passes, ended by all unmasked" in brief
+    assert command_line.main([*command, "-v"]) == 0
+    assert capsys.readouterr().out.count("·") > 1000
+    assert command_line.main([*command, "--why"]) == 0
+    assert capsys.readouterr().out.count("was committed as one of the 4 surest") == 128
+
+
 def test_compare_json_holds_a_trace_per_decoder(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main(["compare", LOS_DIEGO, "--decoders", "dard,threshold", "--json"]) == 0
     assert list(json.loads(capsys.readouterr().out)) == ["dard", "threshold"]
@@ -58,7 +116,7 @@ def test_models_lists_the_registry(capsys: pytest.CaptureFixture[str]) -> None:
 def test_bench_prints_its_ratios(capsys: pytest.CaptureFixture[str]) -> None:
     assert command_line.main(["bench", "--small", "--repeats", "1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["rows"]
-    assert [row["key"] for row in rows] == list("abcdefghijklmnop")
+    assert [row["key"] for row in rows] == list("abcdefghijklmnopq")
     assert all(row["value"] is None or row["value"] > -1 for row in rows)
     assert [row["key"] for row in rows if row["bar"] is None] == [
         "f",

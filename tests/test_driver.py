@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import torch
 
 import dard
-from dard import driver
+from dard.decoders import get_decoder
+from dard.decoders.base import Decision, plain_question
+from dard.decoding import loop
 from dard.models.base import Answer, Question
 from dard.tasks import TASKS
 from tests.helpers import ALL_DECODERS
 from tests.tiny import random_model
-from visual.service import gallery
+from visual.server.cases import gallery
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +50,7 @@ def test_the_gallery_is_decoded_alike_together_and_one_by_one(model: Any) -> Non
         return [dard.Session(model, case["prompt"], case["decoder"], **case["settings"]) for case in gallery()]
 
     together, alone = sessions(), sessions()
-    driver.finish(together)
+    loop.finish(together)
     for session in alone:
         session.run()
     same(together, alone)
@@ -66,7 +70,7 @@ def decoded_alike(model: Any, count: int, seed: int = 0) -> int:
                     return [dard.Session(model, item.prompt, name, record=False, **own) for item, own in pairs]
 
                 together, alone = sessions(), sessions()
-                driver.finish(together)
+                loop.finish(together)
                 for session in alone:
                     session.run()
                 same(together, alone)
@@ -95,7 +99,7 @@ def test_questions_that_would_be_mostly_padding_go_apart() -> None:
     counting = Counting(random_model(0))
     long = dard.Session(counting, [5] * 60, "standard", gen_length=4, steps=1)
     short = [dard.Session(counting, [5], "standard", gen_length=2, steps=1) for _ in range(3)]
-    driver.finish([*short, long])
+    loop.finish([*short, long])
     assert counting.passes == [[64], [3, 3, 3]]
 
 
@@ -109,12 +113,131 @@ def test_a_pass_that_fails_leaves_nothing_behind() -> None:
     failing = Failing(random_model(0))
     sessions = [dard.Session(failing, [5, 6], "standard", gen_length=6), dard.Session(failing, [5] * 40, gen_length=6)]
     with pytest.raises(dard.InputError, match="does not fit into the memory"):
-        driver.finish(sessions)
+        loop.finish(sessions)
     assert [len(session.steps) for session in sessions] == [0, 0]
 
 
 def test_so_many_passes_and_no_more(model: Any) -> None:
     session = dard.Session(model, "The city of [MASK] [MASK] is on the Southern California coast .", "standard")
-    assert [len(made) for made in driver.passes([session], 1)] == [1] and not session.finished
-    assert [len(made) for made in driver.passes([session], 0)] == []
-    assert [len(made) for made in driver.passes([session])] == [1] and session.finished
+    assert [len(made) for made in loop.passes([session], 1)] == [1] and not session.finished
+    assert [len(made) for made in loop.passes([session], 0)] == []
+    assert [len(made) for made in loop.passes([session])] == [1] and session.finished
+
+
+# A stranger's decoder or model that does not keep to its part.
+
+
+def mine(**parts: Any) -> type[dard.Decoder]:
+    """A decoder that commits its first mask, but for the parts that are given."""
+
+    def decide(self: Any, model: Any, settings: Any, state: Any, question: Question, answer: Answer) -> Any:
+        decision = Decision()
+        decision.commit(state.free("M")[:1], {state.free("M")[0]: 5})
+        return decision
+
+    def ask(self: Any, model: Any, settings: Any, state: Any) -> Question:
+        return plain_question(model, state, state.free("M"))
+
+    def instead(value: Any) -> Any:
+        return lambda self, model, settings, state, *rest: value() if callable(value) else value
+
+    changed = {name: instead(value) for name, value in parts.items()}
+    return type("Mine", (dard.Decoder,), {"name": "mine", "ask": ask, "decide": decide} | changed)
+
+
+@pytest.mark.parametrize(
+    ("parts", "sentence"),
+    [
+        ({}, None),
+        ({"ask": None}, "step 1 asked NoneType; ask must return a Question"),
+        ({"decide": None}, "step 1 decided NoneType; decide must return a Decision"),
+        (
+            {"decide": lambda: Decision(tokens={999: 5}, states={999: "U"})},
+            "step 1 gives tokens at position 999; positions are ints from 0 to 19",
+        ),
+        ({"decide": lambda: Decision(confidence={-1: 0.5})}, "step 1 gives confidence at position -1; positions are"),
+        (
+            {"decide": lambda: Decision(tokens={3: 40}, states={3: "U"})},
+            "step 1 puts token 40 at position 3; the ids of model 'random-0' are ints from 0 to 39",
+        ),
+        (
+            {"decide": lambda: Decision(tokens={3: 5}, states={3: "C"})},
+            "puts position 3 into state 'C'; its states are M",
+        ),
+        ({"decide": lambda: Decision(states={3: "U"})}, "position 3 into state 'U', but the mask token is there"),
+        (
+            {"decide": Decision},
+            "step 500 changed no token and no state, nor did the 499 before it, and 20 masks are left: every decide",
+        ),
+    ],
+)
+def test_a_decoder_that_misbehaves_is_told_in_one_sentence(parts: dict[str, Any], sentence: str | None) -> None:
+    session = dard.Session(Uniform(), [5, 6], mine(**parts), gen_length=20, record=False)
+    if sentence is None:
+        session.run()
+        assert session.finished
+        return
+    with pytest.raises(dard.InputError) as refused:
+        session.run()
+    assert str(refused.value).startswith("decoder 'mine': ") and sentence in str(refused.value)
+    assert len(session.steps) < 600
+
+
+class Uniform:
+    """A model without weights that thinks all tokens alike."""
+
+    name, vocab_size, num_layers, max_length = "random-0", 40, 1, 512
+    mask_id, eos_id, device = 0, None, torch.device("cpu")
+
+    def encode(self, prompt: str) -> list[int]:
+        return [int(word) for word in prompt.split()]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return " ".join(map(str, ids))
+
+    def token_text(self, token: int) -> str:
+        return str(token)
+
+    def logits(self, ids: Any, positions: Any, mask: Any, rows: Any) -> Any:
+        return torch.zeros(len(rows), self.vocab_size)
+
+
+@pytest.mark.parametrize("shape", [(20, 39), (19, 40), (1, 20, 40), None])
+def test_a_model_with_logits_of_another_shape_is_told_what_was_expected(shape: tuple[int, ...] | None) -> None:
+    class Other(Uniform):
+        def logits(self, *_: Any) -> Any:
+            return None if shape is None else torch.zeros(shape)
+
+    got = "type NoneType" if shape is None else f"shape {list(shape)}"
+    said = f"decoder 'standard': step 1 got logits of {got} from model 'random-0'; [20, 40] was expected"
+    with pytest.raises(dard.InputError, match=re.escape(said)):
+        dard.decode(Other(), [5, 6], "standard", gen_length=20)
+
+
+def test_ids_beyond_the_vocabulary_are_refused() -> None:
+    class Beyond(Uniform):
+        mask_id = 40
+
+    with pytest.raises(dard.InputError, match=r"^model 'random-0' has mask_id = 40; its ids go from 0 to 39$"):
+        dard.Session(Beyond(), [5, 6], "standard")
+    with pytest.raises(dard.InputError, match=r"^prompt holds token id 41; this model's ids go from 0 to 39$"):
+        dard.Session(Uniform(), "5 41", "standard")
+
+
+def test_a_model_that_answers_too_few_questions_is_told_so() -> None:
+    class Few(Uniform):
+        offers = frozenset({"batch"})
+
+        def answer(self, questions: Sequence[Question]) -> list[Answer]:
+            return [Answer(torch.zeros(len(q.rows), 40)) for q in questions[1:]]
+
+    with pytest.raises(dard.InputError, match=r"^model 'random-0' gave 0 answers to 1 questions$"):
+        dard.decode(Few(), [5, 6], "standard")
+
+
+def test_after_max_steps_the_masks_that_are_left_take_a_step_each() -> None:
+    """As the setting's text says: it is no cap on the passes."""
+    trace = dard.decode(random_model(0), [5, 6], gen_length=20, max_steps=1)
+    assert trace.ended_by == "cap"
+    assert trace.num_steps == 1 + trace.steps[0].states.count("M") > 2
+    assert "masks that are left are filled in further steps" in get_decoder("dard").Settings.allowed()["max_steps"].help

@@ -15,7 +15,7 @@ import torch
 
 import dard
 from dard.decoders import DECODERS
-from dard.session import Session
+from dard.decoding.session import Session
 from tests.models.test_prefix_cache import OWN
 from tests.tiny import EOS_ID, MASK_ID, VOCABULARY, random_model, random_network
 

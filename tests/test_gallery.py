@@ -12,7 +12,7 @@ import pytest
 
 import dard
 from tests.claims import holds, unsaid
-from visual.service import GALLERY, gallery
+from visual.server.cases import GALLERY, gallery
 
 CASES = {case["name"]: case for case in gallery()}
 

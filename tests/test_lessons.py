@@ -13,7 +13,8 @@ import pytest
 import dard
 from tests.claims import holds, unsaid
 from visual.payload import header
-from visual.service import lane_names, lessons
+from visual.server.cases import lessons
+from visual.server.runs import lane_names
 
 LESSONS = {lesson["title"]: lesson for lesson in lessons()}
 

@@ -7,14 +7,16 @@ import re
 import pytest
 
 import dard
-from dard import __main__ as command_line
-from dard.metrics import measure
-from dard.sweep import Job, Scope, Variant, decode_and_score
+from dard.cli import main as command_line
+from dard.cli import options
+from dard.results.sweep import Job, Scope, Variant, decode_and_score
 from dard.tasks import Item
-from dard.trace import Start, Step, Trace
+from dard.trace import Step, Trace
+from dard.trace.metrics import measure
+from dard.trace.records import Start
 from tests.experiments.tiny_task import TinyTask
 from tests.tiny import random_model
-from visual.service import Studio
+from visual.server.studio import Studio
 
 PROMPT = "w5 w6 w7"
 SETTINGS = {"gen_length": 12, "tau_c": 0.3, "tau_u": 0.6, "verify": "argmax", "block_length": None}
@@ -76,7 +78,7 @@ def test_terminal_page_and_experiments_show_the_same_number(
     model = random_model(3, sharpness=1.2)
     expected = measure(replacing())
 
-    monkeypatch.setattr(command_line, "open_model", lambda args: model)
+    monkeypatch.setattr(options, "open_model", lambda args: model)
     asked = [word for name, value in SETTINGS.items() if value for word in (f"--{name.replace('_', '-')}", str(value))]
     assert command_line.main(["compare", PROMPT, "--decoders", "dard", *asked]) == 0
     line = next(line for line in capsys.readouterr().out.splitlines() if re.match(r"\W*dard\b", line))
@@ -86,9 +88,9 @@ def test_terminal_page_and_experiments_show_the_same_number(
     ]
 
     studio = Studio(("random",))
-    studio._loaded["random"] = model
+    studio.models.loaded["random"] = model
     lanes = [{"decoder": "dard", "settings": SETTINGS}]
-    run = studio.compare_lanes({"prompt": PROMPT, "lanes": lanes})["run"]
+    run = studio.compare({"prompt": PROMPT, "lanes": lanes})["run"]
     *_, last = studio.passes({"run": run})
     (row,) = last["table"]
     assert (row["passes"], row["revocations"]) == (expected.passes, expected.revocations)

@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 import dard
-from dard import __main__ as command_line
-from dard.folders import assets
+from dard.cli import main as command_line
+from dard.core.folders import assets
 from tests.helpers import started
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,10 +71,11 @@ def test_the_wheel_holds_what_the_page_needs_and_nothing_else(wheel: Path) -> No
     names = set(zipfile.ZipFile(wheel).namelist())
     about = {name for name in names if name.startswith(f"dard_studio-{dard.__version__}.dist-info/")}
     code = {str(path.relative_to(ROOT)) for folder in ("dard", "visual") for path in (ROOT / folder).rglob("*.py")}
-    patterns = ("gallery/*", "learn/*", "model/*", "results/*.jsonl", "results/*.figure.json", "results/*.md", "web/*")
+    patterns = ("gallery/*", "learn/*", "model/*", "results/*.jsonl", "results/*.figure.json", "results/*.md")
+    patterns = (*patterns, "web/*/*")
     brought = {path for pattern in patterns for path in (ROOT / "assets").glob(pattern)}
     assert names - about == code | {f"dard/{path.relative_to(ROOT)}" for path in brought}
-    assert {path.parent.name for path in brought} == {pattern.split("/")[0] for pattern in patterns}
+    assert {path.relative_to(ROOT / "assets").parts[0] for path in brought} == {p.split("/")[0] for p in patterns}
 
 
 def test_the_wheel_says_what_it_needs(wheel: Path) -> None:
@@ -192,10 +193,10 @@ def test_view_refuses_with_one_sentence_and_writes_nothing(
 @pytest.mark.parametrize(
     "code",
     [
-        "import dard, dard.trace, dard.words; dard.Trace.load(sys.argv[1])",
-        "from dard.__main__ import main; main(['view', sys.argv[1], '--no-open', '--out', 't.html'])",
-        "from dard.__main__ import build_parser; build_parser().format_help()",
-        "from dard.readers import read; read(b'[[5, 0], [5, 6]]', mask_id=0)[0].to_bytes()",
+        "import dard, dard.trace, dard.trace.words; dard.Trace.load(sys.argv[1])",
+        "from dard.cli.main import main; main(['view', sys.argv[1], '--no-open', '--out', 't.html'])",
+        "from dard.cli.main import build_parser; build_parser().format_help()",
+        "from dard.trace.readers import read; read(b'[[5, 0], [5, 6]]', mask_id=0)[0].to_bytes()",
     ],
 )
 def test_no_torch_until_a_model_is_loaded(code: str, tmp_path: Path) -> None:

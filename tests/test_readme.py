@@ -1,173 +1,53 @@
-"""What the documentation says is what the code does."""
+"""The README: short, true where it promises something, and its way in works."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
-
-import pytest
 
 import dard
-from dard import Trace
-from dard.decoders import DECODERS
-from dard.experiments import load
-from dard.experiments.endings import OTHER, PERIODIC, part
-from dard.experiments.points import Point, points
-from dard.folders import assets
 from dard.models.scripted import LOS_DIEGO
-from dard.tables import README, with_tables
-from dard.words import DONE
-from visual.service import Studio, gallery
+from tests.test_docs import ROOT
+from visual.server.cases import gallery
+from visual.server.studio import Studio
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_tables_are_those_of_the_code() -> None:
-    text = README.read_text(encoding="utf-8")
-    assert with_tables(text) == text, "run `python -m dard.tables`"
+def flat(text: str) -> str:
+    """Without its line breaks."""
+    return " ".join(text.split())
+
+
+def test_it_is_short() -> None:
+    assert len(README.encode()) <= 9000
 
 
 def test_the_two_commands_stand_at_the_top_and_exist() -> None:
-    top = README.read_text(encoding="utf-8").split("## ")[0]
-    makefile = (README.parent / "Makefile").read_text(encoding="utf-8")
+    top, makefile = README.split("## ")[0], (ROOT / "Makefile").read_text(encoding="utf-8")
     for command in ("app", "test"):
         assert f"make {command}" in top and re.search(rf"^{command}:", makefile, re.M)
 
 
+def test_every_page_of_the_documentation_is_linked() -> None:
+    linked = set(re.findall(r"\]\((docs/\w+\.md)\)", README))
+    assert linked == {f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")} - {"docs/reference.md"}
+
+
 def test_the_first_thing_to_try_goes_as_told() -> None:
-    text = README.read_text(encoding="utf-8").split("## The thing to try first")[1]
+    text = flat(README.split("## The thing to try first")[1])
     assert "DARD (τ_c 0.4, τ_u 0.5)" in text and "revokes it, and decides it again: three passes" in text
     model = dard.load_model("embedded")
-    trace = dard.decode(model, LOS_DIEGO, tau_c=0.4, tau_u=0.5)
+    session = dard.Session(model, LOS_DIEGO, tau_c=0.4, tau_u=0.5)
+    trace = session.run()
     assert trace.num_steps == 3 and [len(step.demoted) for step in trace.steps] == [0, 1, 0]
+    *_, verdict = dard.examine(session, 2, 4)
+    assert [(cause.position, round(cause.without, 2), cause.state) for cause in verdict.deciding] == [(3, 0.48, "C")]
     case = gallery()[0]
     assert (case["prompt"], case["settings"]) == (LOS_DIEGO, {"tau_c": 0.4, "tau_u": 0.5})
-    known = Studio(("embedded",))
-    known.model("embedded")
-    told = known.knows({})
-    assert f"{len(told['words'])} words and six small worlds" in text and len(told["worlds"]) == 6
-    assert f"its {model.max_length} tokens" in text
-
-
-def test_every_place_in_contributing_exists() -> None:
-    text = (README.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    for place in re.findall(r"`((?:dard|visual|assets|tests)/[\w/.]+)`", text):
-        assert (README.parent / place).exists(), place
-
-
-EXAMPLES = {
-    "sampler": "7 - 3 = 4 . 5 + 4 = 9 . The answer is 9 .\n",
-    "decoder": "The city of Los Angeles is on the Southern California coast . 2\n",
-    "model": "3 4 5 6 7\n",
-}
-
-
-@pytest.mark.parametrize("kind", EXAMPLES)
-def test_the_three_examples_of_ones_own_run(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The very text of the README, and what it prints and writes."""
-    monkeypatch.chdir(tmp_path)
-    section = README.read_text(encoding="utf-8").split("\n## Your own sampler, ")[1].split("\n## ")[0]
-    after = section.split(f"**Your own {kind}.**")[1]
-    try:
-        exec(after.split("```python\n")[1].split("```")[0], {"__name__": "example"})
-    finally:
-        DECODERS.pop("left", None)
-    assert capsys.readouterr().out == EXAMPLES[kind]
-    if kind == "sampler":
-        trace = Trace.load("mine.json.gz")
-        assert trace.finished and trace.num_steps == 24 and trace.steps[0].mask is not None
-
-
-# Every share in the account of the experiments: a variant's accuracy with its interval and passes.
-TOLD = {
-    "pareto-sudoku-open": [
-        "DARD τ_c=0.5 τ_u=0.8", "WINO τ1=0.6", "Saber n=4", "ReMix τ=0.7", "DAPD τ_max=0.05", "DARD τ_c=0.6 τ_u=0.8",
-        "Entropy bound (EB-Sampler) γ=0.1", "Threshold (Fast-dLLM) τ=0.8", "Threshold (Fast-dLLM) τ=0.9",
-    ],
-    "mixing-ablation-sudoku-open": ["DARD w=1", "DARD w=0.5"],
-    "mask-ablation-sudoku-open": ["DARD l2r"],
-    "pareto-arithmetic": ["Entropy bound (EB-Sampler) γ=0.5", "DARD τ_c=0.5 τ_u=0.6"],
-    "budgets-arithmetic": [
-        "Standard, one token per pass, 96 tokens", "DARD τ_c=0.6 τ_u=0.6, 96 tokens", "DAPD τ_max=0.6, 96 tokens",
-    ],
-}  # fmt: skip
-
-
-def share(point: Point) -> str:
-    low, high = (f"{100 * bound:.0f}" for bound in point.interval)
-    return f"{100 * point.accuracy:.0f} % ({low}–{high})"
-
-
-def test_the_account_of_the_experiments_is_what_was_recorded() -> None:
-    text = README.read_text(encoding="utf-8").split("**Where DARD wins")[1].split("**What costs DARD")[0]
-    text = " ".join(text.split())
-    for stem, names in TOLD.items():
-        found = {p.variant.name: p for p in points(load(assets("results"), stem))}
-        for name in names:
-            told = f"{share(found[name])} in {found[name].passes:.1f}"
-            assert told in text, f"{stem}: {name} has {told}"
-            text = text.replace(told, "")
-    assert not re.findall(r"\d+ % \(", text)  # nothing is told that was not looked up
-    mixing = {p.variant.name: p for p in points(load(assets("results"), "mixing-ablation-sudoku-open"))}
-    constant = [mixing[f"DARD w={w}"].accuracy for w in ("0", "0.5", "1")]
-    assert (min(constant), max(constant)) == (mixing["DARD w=1"].accuracy, mixing["DARD w=0.5"].accuracy)
-    assert mixing["DARD w=adaptive"].accuracy > max(constant)
-
-
-def test_the_account_of_how_runs_end_is_what_was_recorded() -> None:
-    text = README.read_text(encoding="utf-8").split("**What costs DARD")[1].split("**Every wrong")[0]
-    text = " ".join(text.split())
-    for stem in ("endings-sudoku-open", "endings-arithmetic"):
-        found = {p.variant.name: p for p in points(load(assets("results"), stem))}
-        accept, reopen = (found[f"DARD τ_c=0.6 τ_u=0.8, {cycle}"] for cycle in ("accept", "reopen"))
-        other = {row["sample"]: row for row in found[OTHER.name].rows}
-        rest, round_, anew = part(accept, DONE), part(accept, PERIODIC), part(reopen, PERIODIC)
-        beside = Point(OTHER, [other[row["sample"]] for row in rest.rows])
-        harder = Point(OTHER, [other[row["sample"]] for row in round_.rows])
-        going = f"{100 * round_.samples / accept.samples:.0f} % go round"
-        if stem == "endings-arithmetic":
-            told = [
-                going,
-                f"{share(round_)} of them are right either way",
-                f"{reopen.passes:.1f} instead of {accept.passes:.1f}",
-            ]
-            assert share(round_) == share(anew)
-        else:
-            told = [
-                f"{accept.samples} open Sudokus",
-                f"{100 * rest.samples / accept.samples:.0f} % come to rest",
-                f"{share(rest)} are right in {rest.passes:.1f} passes",
-                f"The other {going}",
-                f"{100 * beside.accuracy:.0f} % in {beside.passes:.1f} on the same",
-                f"{share(round_)} of them are right",
-                f"solves {100 * harder.accuracy:.0f} % of them",
-                f"{share(anew)} of them right",
-                f"{share(reopen)} instead of {share(accept)} in all",
-                f"in {reopen.passes:.1f} instead of {accept.passes:.1f}",
-            ]
-        for words in told:
-            assert words in text, words
-
-
-def test_the_account_of_who_makes_a_revocation_is_what_was_recorded() -> None:
-    """The tables beside the rows are re-derived from them by another test."""
-    text = README.read_text(encoding="utf-8").split("**Who makes a revocation")[1].split("\n## ")[0]
-    text = " ".join(text.split())
-    lines = (assets("results") / "causes-sudoku-open.md").read_text(encoding="utf-8").splitlines()
-    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
-    order, everyone = (dict(zip(rows[0], row, strict=True)) for row in rows if row[0].startswith("DARD, "))
-
-    def percent(row: dict[str, str], name: str) -> str:
-        return f"{float(row[f'{name} (%)']) + 1e-9:.0f} %"
-
-    for told in (
-        f"there are {order['Revocations']} revocations: an unmasked token moves the verdict most in "
-        f"{percent(order, 'By unmasked')} of them, a candidate in {percent(order, 'By candidate')}, a given one in "
-        f"{percent(order, 'By given')}, and {percent(order, 'In vain')} are in vain",
-        f"there are {everyone['Revocations']}: candidates make {percent(everyone, 'By candidate')}, and "
-        f"{percent(everyone, 'In vain')} are in vain",
-        f"In {percent(order, 'Alone')} one token alone decides",
-        f"attention (rank correlation {order['ρ attention'][1:]}) and nearness ({order['ρ nearness'][1:]})",
-        f"more effect ({order['ρ confidence']})",
-    ):
-        assert told in text, told
+    studio = Studio(("embedded",))
+    studio.models.load("embedded")
+    told = studio.knows({})
+    page = flat((ROOT / "docs" / "page.md").read_text(encoding="utf-8"))
+    for said in (text, page):
+        assert f"{len(told['words'])} words and six small tasks" in said and len(told["worlds"]) == 6
+    assert f"its {model.max_length} tokens" in page

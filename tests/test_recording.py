@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 import dard
-from dard.reach import contaminated
-from dard.recording import repeated, seen_by
+from dard.analysis.reach import contaminated
+from dard.recording.arguments import repeated
+from dard.recording.measuring import seen_by
 from tests.samplers import MASK, Network, Run, canvas, dream, fast, llada, saber, wino
 
 Loop = Callable[[Network, Tensor], Run]
@@ -244,7 +245,7 @@ def test_a_network_without_logits_gives_states_without_numbers() -> None:
         x[0, 4:] = 7
     step = recording.trace.steps[0]
     assert step.confidence == [None, None] and step.paths == {}
-    assert step.why[0] == "'<7>' was decided, as unmasked: its confidence was not measured."
+    assert step.why[0] == "'<7>' at 0 was decided, as unmasked: its confidence was not measured."
 
 
 def test_guidance_in_passes_of_its_own_is_left_out() -> None:
@@ -304,9 +305,14 @@ def test_what_cannot_be_recorded_is_refused_in_one_sentence() -> None:
         dard.record("x")  # type: ignore[arg-type]
     with pytest.raises(dard.InputError, match="mask_id = '-1' is not allowed"):
         dard.record(network, mask_id=-1)
-    no_ids = pytest.raises(dard.InputError, match=r"without token ids .* dard\.Trace\.from_tokens")
-    with no_ids, dard.record(network, mask_id=MASK) as recording:
-        network(inputs_embeds=network.tokens(x))
+    with pytest.warns(UserWarning, match="without token ids") as said, dard.record(network, mask_id=MASK) as recording:
+        for _ in range(3):
+            network(inputs_embeds=network.tokens(x))
+    assert len(said) == 1
+    with pytest.raises(dard.InputError, match=r"without token ids .* and 2 more; .* dard\.Trace\.from_tokens"):
+        _ = recording.trace
+    with dard.record(network, mask_id=MASK) as recording:
+        pass
     with pytest.raises(dard.InputError, match="no forward pass of Network was seen"):
         _ = recording.trace
     with dard.record(network, mask_id=1) as recording:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 import dard
-from dard.__main__ import main
+from dard.cli.main import main
+from dard.core.errors import InputError
 from dard.experiments import make_plan, run
-from dard.samples import MAX_VARIANTS, SORTS, Sample, beside, choose, joined, open_folder, read, trace_file
-from dard.state import InputError
+from dard.results.samples import MAX_VARIANTS, SORTS, Sample, beside, choose, joined, open_folder, read, trace_file
 
 QUESTIONS = {7: "The city of [MASK] [MASK] is on the Southern California coast .", 8: "[MASK] of the City"}
 

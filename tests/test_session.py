@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import dard
-from dard.driver import passes
+from dard.decoding.loop import passes
 from dard.models.base import Answer, Question
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.helpers import ALL_DECODERS, without_times
@@ -361,3 +361,21 @@ def test_text_stops_before_the_first_end_token() -> None:
     trace = dard.decode(scripted(["a", "b"], rule), "a [MASK] [MASK] [MASK]", decoder="standard")
     assert trace.tokens == [2, 3, 1, 3]
     assert trace.text == "a b"
+
+
+def test_an_unknown_word_is_refused_by_the_name_of_its_field() -> None:
+    for model, prompt in ((random_model(1), "w31 [MASK]"), (los_diego(), LOS_DIEGO)):
+        session = dard.Session(model, prompt)
+        with pytest.raises(dard.InputError, match=r"^token holds .*zebra"):
+            session.edit(session.state.states.index("M"), token="zebra", state="U")
+
+
+def test_what_the_package_offers_is_found_by_looking() -> None:
+    assert set(dard.__all__) <= set(dir(dard)) and {"decode", "Session", "causes", "load_model"} <= set(dir(dard))
+
+
+def test_a_trace_is_shown_in_one_line() -> None:
+    trace = dard.decode(random_model(0), [5, 6], "standard", gen_length=60)
+    assert repr(trace).startswith("<Trace of 'standard' on 'random-0': 60 passes, ended by all unmasked, text 'w")
+    assert len(repr(trace)) < 200 and "\n" not in repr(trace)
+    assert "unfinished" in repr(dard.Session(random_model(0), [5, 6]).trace)

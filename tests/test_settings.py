@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import dard
+from dard.core.prompt import initial_state, split_template
 from dard.decoders import DECODERS, make_settings
 from dard.models.scripted import LOS_DIEGO, los_diego
-from dard.state import initial_state, split_template
 from tests.helpers import ALL_DECODERS
 from tests.tiny import random_model
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -11,12 +10,10 @@ from typing import Any
 import pytest
 from gradio_client import Client
 from gradio_client.exceptions import AppError
-from mcp import ClientSession
-from mcp.client.streamable_http import streamable_http_client
 
 import dard
 from dard.models.scripted import LOS_DIEGO
-from tests.helpers import aside, started
+from tests.helpers import started
 from visual import space
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,10 +28,22 @@ def gradio_auto_wrap(function):
 """
 
 
+def test_folders_in_folders_are_uploaded_too(tmp_path: Path) -> None:
+    names = ["assets/web/a.js", "assets/web/deep/er/b.js", "dard/deep/er/c.py", "visual/deep/er/d.py"]
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert space.files(tmp_path) == names
+    code = {
+        path.relative_to(ROOT).as_posix() for folder in ("dard", "visual") for path in (ROOT / folder).rglob("*.py")
+    }
+    assert code <= {*space.files()}
+
+
 def test_what_is_uploaded_is_what_a_space_needs(capsys: pytest.CaptureFixture[str]) -> None:
     assert space.main(["somebody/dard-studio", "--dry-run"]) == 0
     listed = [line.split()[-1] for line in capsys.readouterr().out.splitlines()[:-1]]
-    needed = {"app.py", "requirements.txt", "README.md", "assets/model/model.safetensors", "assets/web/viewer.js"}
+    needed = {"app.py", "requirements.txt", "README.md", "assets/model/model.safetensors", "assets/web/shell/viewer.js"}
     assert needed <= {*listed} and listed == space.files()
     assert sum(name.startswith("assets/gallery/") and name.endswith(".gz") for name in listed) >= 10
     assert not [name for name in listed if name.startswith("tests") or name.endswith(".jsonl") or "__pycache__" in name]
@@ -101,25 +110,3 @@ def test_without_a_network_a_space_works_and_says_which_model_it_cannot_have(tmp
             client.predict(LOS_DIEGO, "dard", offered[-1], {}, api_name="/decode")
         assert ("when this Space was started" in str(error.value)) == borrows
         assert "[MASK]" not in client.predict(LOS_DIEGO, "dard", "", {}, api_name="/decode")["text"]
-
-
-def test_an_assistant_asks_why_a_token_was_revoked() -> None:
-    """The endpoints as MCP tools, through a real client of that protocol."""
-
-    async def conversation(url: str) -> tuple[set[str], str, str]:
-        async with (
-            streamable_http_client(f"{url}gradio_api/mcp/") as (reading, writing, _),
-            ClientSession(reading, writing) as assistant,
-        ):
-            await assistant.initialize()
-            tools = {tool.name for tool in (await assistant.list_tools()).tools}
-            asked = {"prompt": LOS_DIEGO, "settings": {"tau_c": 0.4, "tau_u": 0.5}}
-            told = await assistant.call_tool("explain", asked)
-            bad = await assistant.call_tool("explain", {**asked, "settings": {"tau_c": 7}})
-            return tools, told.content[0].text, bad.content[0].text  # type: ignore[union-attr]
-
-    with started([sys.executable, "app.py", "--mcp"], ROOT) as url:
-        tools, told, bad = aside(asyncio.run, conversation(url))
-    assert {"decode", "compare", "step", "explain", "health"} <= tools
-    assert "'Diego' was revoked" in told and "Los Angeles" in told
-    assert "tau_c" in bad

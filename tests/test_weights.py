@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import dard
 from dard.decoders.dard import LAMBDA
-from dard.weights import mixing_weights
+from dard.decoders.mixing import mixing_weights
 from tests.tiny import scripted
 
 POSITIONS = st.lists(st.integers(0, 30), max_size=6, unique=True)

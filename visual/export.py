@@ -22,11 +22,11 @@ from typing import Any
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
-from dard.about import EVENTS, QUIET
-from dard.state import InputError
-from dard.trace import MAX_FILE_BYTES, MAX_GRAPH, MAX_GRAPH_BYTES, MAX_MASK_BYTES, Trace, json_schema
-from visual import payload as limits
-from visual.payload import pack, payload, sentence
+from dard.core.errors import InputError
+from dard.trace import Trace, json_schema
+from dard.trace.about import EVENTS
+from dard.trace.limits import MAX_FILE_BYTES, MAX_GRAPH, MAX_GRAPH_BYTES, MAX_MASK_BYTES
+from visual.payload import MAX_CELLS, pack, payload, sentence
 from visual.web import script, style
 
 MOST_LANES = 5
@@ -69,7 +69,7 @@ def replay_html(
 <p class="prompt"><bdi>{html.escape(sentence(first.prompt, 4000))}</bdi></p>
 <div id="viewer" data-title="{html.escape(heading if title else "")}"
 data-state="{html.escape(opened_at(state))}"></div>"""
-    return page_html(heading, body, data, "replay.js")
+    return page_html(heading, body, data, "shell/replay.js")
 
 
 def open_html() -> str:
@@ -80,16 +80,15 @@ def open_html() -> str:
 <p class="prompt" id="prompt"></p><p class="notice" id="notice" role="alert" hidden></p>
 <p class="drop">Drop trace files here (.json, .json.gz), or press Open. They are read in this page and sent nowhere.</p>
 <div id="viewer" data-title="" data-state="{{}}"></div>"""
-    return page_html("DARD Studio", body, reader(), "open.js", allowed="connect-src http: https:; ")
+    return page_html("DARD Studio", body, reader(), "shell/open.js", allowed="connect-src http: https:; ")
 
 
 def reader() -> dict[str, Any]:
     """What a browser needs to read a trace file as strictly as `Trace.load` does."""
-    most = {"file": MAX_FILE_BYTES, "masks": MAX_MASK_BYTES, "cells": limits.MAX_CELLS}
+    most = {"file": MAX_FILE_BYTES, "masks": MAX_MASK_BYTES, "cells": MAX_CELLS}
     most |= {"graph": MAX_GRAPH, "graphs": MAX_GRAPH_BYTES}
-    shown = {"block": limits.MAX_MASK_BLOCK, "kept": limits.MAX_MASK_BYTES}
     events = {name: asdict(event) for name, event in EVENTS.items()}
-    return {"schema": json.loads(json_schema()), "events": events, "quiet": QUIET, "limits": most | shown}
+    return {"schema": json.loads(json_schema()), "events": events, "limits": most}
 
 
 def page_html(
@@ -97,7 +96,7 @@ def page_html(
     body: str,
     data: Any,
     entry: str,
-    sheets: Sequence[str] = ("viewer.css", "replay.css"),
+    sheets: Sequence[str] = ("styles/viewer.css", "styles/replay.css"),
     allowed: str = "",
     scripts: Sequence[str] = (),
 ) -> str:

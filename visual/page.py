@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from inspect import Parameter, Signature
 from typing import Any
 
 import gradio as gr
 
-from dard.session import COMPARED
-from dard.state import InputError
 from visual.payload import packed_bytes
-from visual.service import Studio, said
+from visual.server.endpoints import Endpoint, endpoints, refusal
+from visual.server.programs import Programs
+from visual.server.studio import Studio
 from visual.tabs.compare import build_compare
 from visual.tabs.component import VISITORS_AT_ONCE
 from visual.tabs.lab import build_lab
@@ -22,7 +24,7 @@ from visual.web import script, style
 # Gradio sums up the last 10,000 questions in a table after each of them, for a page that is not offered here.
 os.environ.setdefault("GRADIO_ANALYTICS_CACHE_FREQUENCY", str(sys.maxsize))
 
-# A promise of what assets/web/tabs.js exports.
+# A promise of what assets/web/shell/tabs.js exports.
 BOOT = """
 window.dardStudio = (async () => {
   const bytes = Uint8Array.from(atob('%s'), (character) => character.charCodeAt(0));
@@ -58,9 +60,9 @@ def launch_options() -> dict[str, Any]:
     They go into `head`, not `css`: Gradio rewrites the latter and loses every shorthand that holds a variable. The
     scripts are packed, because Gradio parses `head` as HTML before it goes on; these are made ready meanwhile.
     """
-    boot = BOOT % packed_bytes(f"{script('tabs.js')}\nexport {{ tabs }};".encode())
+    boot = BOOT % packed_bytes(f"{script('shell/tabs.js')}\nexport {{ tabs }};".encode())
     return {
-        "head": f"<style>{style('viewer.css', 'page.css')}</style><script>{boot}</script>",
+        "head": f"<style>{style('styles/viewer.css', 'styles/page.css')}</style><script>{boot}</script>",
         "run_history": False,
         "footer_links": ["api"],
         "state_session_capacity": 100,
@@ -69,69 +71,32 @@ def launch_options() -> dict[str, Any]:
 
 
 def build_api(studio: Studio) -> None:
-    """Endpoints for programs, by name: decode, compare, step, explain, causes, health. Settings are JSON objects."""
-
-    def decode(prompt: str, decoder: str = "dard", model: str = "", settings: dict | None = None) -> dict:
-        """Decode a prompt or template to the end. Returns the trace as JSON (see the README for its fields)."""
-        with plain_errors():
-            trace = studio.decode(prompt, decoder, model or studio.models[0], settings or {})
-            return trace.as_dict()
-
-    def compare(prompt: str, decoders: list | None = None, model: str = "", settings: dict | None = None) -> dict:
-        """Decode the same prompt with several decoders. Returns their traces by name."""
-        with plain_errors():
-            traces = studio.compare(prompt, decoders or list(COMPARED), model or studio.models[0], settings or {})
-            return {name: trace.as_dict() for name, trace in traces.items()}
-
-    def step(
-        prompt: str = "", decoder: str = "dard", model: str = "", settings: dict | None = None, run: str = ""
-    ) -> dict:
-        """One step. Without `run` it begins a decode; pass the returned `run` to go on."""
-        with plain_errors():
-            return studio.step(prompt, decoder, model or studio.models[0], settings or {}, run)
-
-    def explain(
-        prompt: str,
-        decoder: str = "dard",
-        model: str = "",
-        settings: dict | None = None,
-        step: int = 0,
-        position: int = -1,
-    ) -> list[str]:
-        """Decode a prompt and say in sentences what happened and why: of every change, or only of those in a step (from
-        1) or at a position (from 0). With both, why that position was as it was after that step."""
-        with plain_errors():
-            trace = studio.decode(prompt, decoder, model or studio.models[0], settings or {})
-            return said(trace, step or None, None if position == -1 else position)
-
-    def causes(
-        prompt: str,
-        step: int,
-        position: int,
-        decoder: str = "dard",
-        model: str = "",
-        settings: dict | None = None,
-        seconds: float = 10,
-    ) -> dict:
-        """Who made the verdict of a step (from 1) on a position: what it would have been without each token."""
-        with plain_errors():
-            return studio.explain(prompt, decoder, model or studio.models[0], settings or {}, step, position, seconds)
-
-    def health() -> dict:
-        """What is loaded, on which device, and how much memory it takes."""
-        return studio.health()
-
-    gr.api(health, api_name="health", concurrency_limit=None)
-    for endpoint in (decode, compare, step, explain, causes):
-        gr.api(endpoint, api_name=endpoint.__name__, concurrency_id="model", concurrency_limit=VISITORS_AT_ONCE)
+    """Endpoints for programs, by name, which are also an assistant's tools. Settings are JSON objects."""
+    programs = Programs(studio)
+    for each in endpoints(programs, "program").values():
+        queue: dict[str, Any] = {"concurrency_limit": None}
+        if each.queue:
+            queue = {"concurrency_id": "model", "concurrency_limit": VISITORS_AT_ONCE}
+        gr.api(as_function(each, programs), api_name=each.name, **queue)
 
 
-class plain_errors:
-    """Bad input reaches a program as one sentence."""
+def as_function(endpoint: Endpoint, programs: Programs) -> Callable[..., Any]:
+    """An endpoint with a parameter for each field of its request: Gradio tells programs what a function takes."""
 
-    def __enter__(self) -> None:
-        return None
+    def call(*values: Any) -> Any:
+        try:
+            return endpoint.ask(programs, dict(zip(parameters, values, strict=False)))
+        except Exception as error:  # reaches a program as one sentence
+            raise gr.Error(refusal(error)["text"], print_exception=False) from None
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if isinstance(error, InputError):
-            raise gr.Error(str(error), print_exception=False) from None
+    fields = sorted(endpoint.request.model_fields.items(), key=lambda field: not field[1].is_required())
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    parameters = {
+        name: Parameter(name, kind, default=Parameter.empty if field.is_required() else field.default)
+        for name, field in fields
+    }
+    answer = endpoint.method.__annotations__["return"]
+    call.__name__, call.__doc__ = endpoint.name, endpoint.__doc__
+    call.__signature__ = Signature([*parameters.values()], return_annotation=answer)  # type: ignore[attr-defined]
+    call.__annotations__ = {name: field.annotation for name, field in fields} | {"return": answer}
+    return call

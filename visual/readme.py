@@ -1,4 +1,4 @@
-"""The pictures in the README: `python -m visual.readme` takes them of the first gallery case and of the Pareto figure.
+"""The pictures in README and docs, by `python -m visual.readme`: of the first gallery case, and of the Pareto figure.
 
 Both need a Chromium: the case is replayed in one, and its pictures are exported there as a visitor would export them;
 the figure is drawn from recorded results by Plotly with kaleido.
@@ -15,12 +15,13 @@ from typing import Any
 
 from playwright.sync_api import Browser, Playwright, sync_playwright
 
-import dard
-from dard.folders import assets
+from dard.core.folders import assets
+from dard.decoding.session import decode
+from dard.models import load_model
 from visual.export import gif, replay_html
-from visual.service import gallery
+from visual.server.cases import gallery
 
-PICTURES = assets("pictures")
+PICTURES = Path(__file__).resolve().parents[1] / "docs" / "pictures"
 PARETO = assets("results") / "pareto-sudoku-open.figure.json"
 
 
@@ -34,15 +35,15 @@ EXPORT = """async (kind) => {
     return btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join('')); }"""
 
 
-def launch_chromium(playwright: Playwright) -> Browser:
+def launch_chromium(playwright: Playwright, *flags: str) -> Browser:
     """The machine's own Chromium or Chrome, without a window."""
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    return playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+    return playwright.chromium.launch(executable_path=path, args=[*FLAGS, *flags])
 
 
 def los_diego() -> None:
     case: dict[str, Any] = gallery()[0]
-    trace = dard.decode(dard.load_model("embedded"), case["prompt"], case["decoder"], **case["settings"])
+    trace = decode(load_model("embedded"), case["prompt"], case["decoder"], **case["settings"])
     revoking = next((step.index for step in trace.steps if step.demoted), trace.num_steps)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         file = Path(folder) / "replay.html"

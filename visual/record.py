@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import json
 
-import dard
-from visual.service import GALLERY
+from dard.decoding.session import decode
+from dard.models import load_model
+from visual.server.cases import GALLERY
 
 
 def main() -> None:
-    model = dard.load_model("embedded")
+    model = load_model("embedded")
     for path in sorted(GALLERY.glob("*.json")):
         case = json.loads(path.read_text(encoding="utf-8"))
-        trace = dard.decode(model, case["prompt"], case["decoder"], **case["settings"])
+        trace = decode(model, case["prompt"], case["decoder"], **case["settings"])
         trace.save(path.with_suffix(".trace.json.gz"))
 
 

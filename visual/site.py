@@ -13,11 +13,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import dard
+from dard.decoding.session import Session
+from dard.models import load_model
+from dard.trace import Trace
 from visual.export import digest, document, open_html, page_html, replay_html
-from visual.lab import Lab, plotly
 from visual.payload import pack, payload
-from visual.service import GALLERY, Studio, file, gallery, lane_names, lessons
+from visual.server.cases import GALLERY, gallery, lessons
+from visual.server.lab import Lab
+from visual.server.runs import lane_names
+from visual.server.studio import Studio
 from visual.web import style
 
 PAGES = {"index": "Gallery", "learn": "Learn", "results": "Results", "view": "Open a trace"}
@@ -30,7 +34,8 @@ def main(folder: str) -> None:
     for name in ("gallery", "learn", "results"):
         (out / name).mkdir(parents=True, exist_ok=True)
     studio = Studio((MODEL,))
-    (out / "index.html").write_text(index_html(write_gallery(out, studio)), encoding="utf-8")
+    documented = (out / "docs" / "index.html").is_file()  # `make site` has built it before
+    (out / "index.html").write_text(index_html(write_gallery(out, studio), documented), encoding="utf-8")
     (out / "view.html").write_text(open_html(), encoding="utf-8")
     write_learn(out, studio)
     write_results(out)
@@ -41,7 +46,7 @@ def write_gallery(out: Path, studio: Studio) -> list[tuple[dict[str, Any], str]]
     """Every case as a page that replays it, one with all its lanes, and its trace; the cases with the names."""
     written = []
     for case, path in zip(gallery(), sorted(GALLERY.glob("*.json")), strict=True):
-        trace = dard.Trace.load(path.with_suffix(".trace.json.gz"))
+        trace = Trace.load(path.with_suffix(".trace.json.gz"))
         state = {"step": case.get("step", 0), "position": case.get("select", -1)}
         lanes = decoded(studio, case["prompt"], case["lanes"])
         stem = out / "gallery" / path.stem
@@ -52,9 +57,9 @@ def write_gallery(out: Path, studio: Studio) -> list[tuple[dict[str, Any], str]]
     return written
 
 
-def decoded(studio: Studio, prompt: str, lanes: list[dict[str, Any]]) -> dict[str, dard.Trace]:
+def decoded(studio: Studio, prompt: str, lanes: list[dict[str, Any]]) -> dict[str, Trace]:
     """Decodes side by side, by the names they have on the page."""
-    sessions = [dard.Session(studio.model(MODEL), prompt, lane["decoder"], **lane["settings"]) for lane in lanes]
+    sessions = [Session(studio.models.load(MODEL), prompt, lane["decoder"], **lane["settings"]) for lane in lanes]
     return {name: session.run() for name, session in zip(lane_names(sessions), sessions, strict=True)}
 
 
@@ -71,7 +76,7 @@ def write_learn(out: Path, studio: Studio) -> None:
 
 def write_results(out: Path) -> None:
     """The recorded results: chart and tables, the decodes behind each point, and the files."""
-    lab = Lab(lambda name: dard.load_model(name))
+    lab = Lab(lambda name: load_model(name))
     offer = lab.offer()
     for stem in offer["recorded"]:
         view = lab.recorded({"stem": stem})
@@ -79,10 +84,10 @@ def write_results(out: Path) -> None:
         answers = {
             "recorded": {**view, "lab": stem},
             "runs": {variant: lab.runs({"lab": view["lab"], "variant": variant}) for variant in sorted(variants)},
-            "files": {kind: file(*lab.file({"lab": view["lab"], "kind": kind})) for kind in ("rows", "tables")},
+            "files": {kind: lab.file({"lab": view["lab"], "kind": kind}).message() for kind in ("rows", "tables")},
         }
         (out / "results" / f"{stem}.txt").write_text(pack(answers), encoding="ascii")
-    script = plotly({})
+    script = lab.plotly()
     (out / "plotly.txt").write_text(pack(script), encoding="ascii")
     shown = [each for each in offer["experiments"] if any(s.startswith(each["name"] + "-") for s in offer["recorded"])]
     config = {**offer, "models": [MODEL], "experiments": shown}
@@ -93,8 +98,9 @@ def write_results(out: Path) -> None:
 def tab_html(name: str, config: dict[str, Any], scripts: tuple[str, ...] = ()) -> str:
     """A tab of the page as a page of its own."""
     body = f"""{top(name)}<div id="root" data-mount="{name}"></div>"""
-    sheets = ("viewer.css", "page.css", "replay.css")
-    return page_html(f"DARD Studio: {PAGES[name]}", body, config, "site.js", sheets, "connect-src 'self'; ", scripts)
+    sheets = ("styles/viewer.css", "styles/page.css", "styles/replay.css")
+    title, allowed = f"DARD Studio: {PAGES[name]}", "connect-src 'self'; "
+    return page_html(title, body, config, "shell/site.js", sheets, allowed, scripts)
 
 
 def top(here: str) -> str:
@@ -104,8 +110,9 @@ def top(here: str) -> str:
     return f"""<div class="top"><h1>DARD Studio</h1><nav>{links}</nav></div>"""
 
 
-def index_html(cases: list[tuple[dict[str, Any], str]]) -> str:
+def index_html(cases: list[tuple[dict[str, Any], str]], documented: bool) -> str:
     """The gallery as a list, and what is where."""
+    documentation = '<a href="docs/index.html">documentation</a>' if documented else "documentation"
     cards = "\n".join(
         f"""<li><h2><a href="gallery/{stem}.html">{html.escape(case["name"])}</a></h2>
 <p class="prompt">{html.escape(case["prompt"])}</p><p>{html.escape(case["look"])}</p>
@@ -116,11 +123,11 @@ def index_html(cases: list[tuple[dict[str, Any], str]]) -> str:
     body = f"""{top("index")}
 <p>A diffusion language model decodes, one step at a time. Every case was recorded with the project's embedded model;
 in its files are the prompt, the settings and every step. Nothing is computed here: to decode a prompt of your own, run
-DARD Studio itself.</p>
+DARD Studio itself; its {documentation} says how.</p>
 <ul class="cases">
 {cards}
 </ul>"""
-    looks = style("replay.css")
+    looks = style("styles/replay.css")
     return document("DARD Studio", body, looks, f"style-src {digest(looks)}")
 
 

@@ -5,35 +5,53 @@ The modules in assets/web run as they are in any browser; joined, they need no f
 
 from __future__ import annotations
 
+import posixpath
 import re
-from functools import cache
+from functools import cache, partial
 
-from dard.folders import assets
+from dard.core.folders import assets
 
 WEB = assets("web")
-IMPORT = re.compile(r"^import \{([^}]*)\} from '\./([\w.]+)';$", re.M)
+IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[\w./]+)';$", re.M)
+TYPES = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\* @(?:(?!\*/).)*\*/ ?", re.M | re.S)
+SHEET = re.compile(r"^@import '(\.[\w./]+)';$", re.M)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.M)
 
 
 @cache
 def script(entry: str) -> str:
-    """A module and everything it imports as one script; what the module exports becomes top-level names."""
+    """A module and everything it imports as one script; what the module exports becomes top-level names.
+
+    What is written for a type checker stays behind.
+    """
     order: list[str] = []
 
     def visit(name: str) -> None:
         if name not in order:
-            for found in IMPORT.finditer(source(name)):
-                visit(found[2])
+            for wanted in IMPORT.finditer(source(name)):
+                visit(beside(name, wanted[2]))
             order.append(name)
 
     visit(entry)
     parts = ["const modules = {};"]
     for name in order:
         names = EXPORT.findall(source(name))
-        text = IMPORT.sub(lambda found: f"const {{{found[1]}}} = modules['{found[2]}'];", source(name))
+        text = TYPES.sub("", source(name))
+        for wanted in IMPORT.finditer(text):
+            taken = f"const {{{wanted[1]}}} = modules['{beside(name, wanted[2])}'];"
+            text = text.replace(wanted[0], taken)
         parts.append(f"modules['{name}'] = (() => {{\n{EXPORT.sub('', text)}\nreturn {{ {', '.join(names)} }};\n}})();")
     parts.append(f"const {{ {', '.join(EXPORT.findall(source(entry)))} }} = modules['{entry}'];")
     return "\n".join(parts)
+
+
+def beside(name: str, wanted: str) -> str:
+    """A module as another one names it.
+
+    >>> beside("panels/mask.js", "../draw/dom.js"), beside("panels/mask.js", "./panel.js")
+    ('draw/dom.js', 'panels/panel.js')
+    """
+    return posixpath.normpath(posixpath.join(posixpath.dirname(name), wanted))
 
 
 @cache
@@ -42,4 +60,9 @@ def source(name: str) -> str:
 
 
 def style(*names: str) -> str:
-    return "\n".join(source(name) for name in names)
+    """Style sheets as one, those that they import in their place."""
+    return "\n".join(SHEET.sub(partial(imported, name), source(name)) for name in names)
+
+
+def imported(name: str, wanted: re.Match[str]) -> str:
+    return style(beside(name, wanted[1]))

@@ -1,7 +1,13 @@
-"""The decoders. The project's own enter by the door that is open to everyone: `register_decoder`."""
+"""What to ask a model, and what to make of its answer: one file per decoder, masks and mixing beside them.
+
+Promises: asking and deciding are pure functions of a state; the project's own decoders enter by the door that is open
+to everyone, `register_decoder`.
+Does not know: loops, sessions, how a model answers, or who shows what came of it.
+"""
 
 from __future__ import annotations
 
+from dard.core.plugins import load_packages
 from dard.decoders.base import (
     Decision,
     Decoder,
@@ -22,7 +28,6 @@ from dard.decoders.saber import Saber
 from dard.decoders.standard import Standard
 from dard.decoders.threshold import Threshold
 from dard.decoders.wino import Wino
-from dard.plugins import load_packages
 
 __all__ = [
     "DECODERS",

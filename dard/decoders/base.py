@@ -17,14 +17,16 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from dard import settings as settings_module
-from dard.about import About
+from dard.core import settings as settings_module
+from dard.core.settings import Settings
+from dard.core.state import CANDIDATE, MASKED, UNMASKED, DecodeState
 from dard.decoders.predict import Prediction, predict
 from dard.models.base import Answer, Model, Question
-from dard.settings import Settings
-from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
-from dard.trace import TOP_K, Graph, Step
-from dard.words import Words, plainly
+from dard.trace import Step
+from dard.trace.about import About
+from dard.trace.limits import TOP_K
+from dard.trace.records import Graph
+from dard.trace.words import Words, plainly
 
 BELOW_ALL = 1000  # no threshold, and no doubt that a factor allows, is as large
 
@@ -109,6 +111,10 @@ class Decoder(ABC):
         """Whether the block that `state` stands in needs no further step."""
         return not state.free(MASKED + CANDIDATE)
 
+    def reliability_by_hand(self, settings: Any, confidence: float) -> float:
+        """What a token that was put in by hand is ordered by; only its confidence is known."""
+        return confidence
+
     def looks_at(self, step: Step, position: int) -> bool:
         """Whether a step's rule had anything to do with a position."""
         return step.block[0] <= position < step.block[1]
@@ -120,6 +126,18 @@ class Decoder(ABC):
     def points(self, masks: int) -> list[dict[str, Any]]:
         """The grid as far as it makes sense for answers of so many masks."""
         return [dict(point) for point in self.grid]
+
+    def neighbours(self, settings: Any) -> list[dict[str, Any]]:
+        """Changes of its own settings, one at a time around the ones used, each setting's in order: what else might
+        have been tried. `settings.gen_length` is the number of masks."""
+        names = [name for name in self.Settings.allowed() if name not in Settings.allowed()]
+        return [
+            {name: value}
+            for name in names
+            for value in self.Settings.allowed()[name].around(
+                getattr(settings, name), [point[name] for point in self.grid if name in point]
+            )
+        ]
 
     def about_with(self, settings: Mapping[str, Any]) -> About:
         """`about` for a run with these settings; they may come from a file and lack some."""

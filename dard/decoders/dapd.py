@@ -11,14 +11,16 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
-from dard.about import About, Column, Event, Relation
+from dard.core.settings import Settings, setting
+from dard.core.state import MASKED, UNMASKED, DecodeState
 from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
+from dard.decoders.predict import softmax_at
 from dard.decoders.standard import GUESS
 from dard.models.base import Answer, Model, Question
-from dard.settings import Settings, setting
-from dard.state import MASKED, UNMASKED, DecodeState
-from dard.trace import Graph, Step
-from dard.words import Words, against, number
+from dard.trace import Step
+from dard.trace.about import About, Column, Event, Relation
+from dard.trace.records import Graph
+from dard.trace.words import Words, against, number
 
 TINY = 1e-8  # what a largest value counts at least
 HALFWAY = 0.5  # how much of the answer must be there before the staged variant lets sure tokens through
@@ -72,9 +74,10 @@ class Dapd(Decoder):
         self, model: Model, settings: DapdSettings, state: DecodeState, question: Question, answer: Answer
     ) -> Decision:
         masked = state.free(MASKED)
+        mask_column = answer.logits[:, model.mask_id].clone()
         prediction = predict_published(model, settings, state, answer.logits)
-        # As published, in float32: the sum of the softmax is rounded, and what is sure enough reaches 1.
-        prediction.probability = (1 / prediction.probability).float().reciprocal()
+        answer.logits[:, model.mask_id] = mask_column
+        prediction.probability = softmax_at(answer.logits, prediction.token)  # as published: what is sure enough is 1
         confidence = prediction.confidence_at(masked)
         decision = Decision(confidence=confidence, paths={"x": (masked, prediction)})
         rank = decision.rank(model, settings, confidence, prediction.tokens_at(masked))
@@ -119,7 +122,7 @@ class Dapd(Decoder):
         return decision
 
     def say(self, step: Step, position: int, words: Words) -> str:
-        token = words.quote(step.tokens[position])
+        token = words.at(step.tokens, position)
         if step.states_before[position] == UNMASKED:
             return f"{token} is committed; this decoder never takes a token back."
         graph, c, degree = step.graph, number(step.confidence[position]), step.column("degree")[position]
@@ -129,9 +132,7 @@ class Dapd(Decoder):
         if position in graph.blocked:
             by, value = graph.blocked[position]
             compared = against(value, tau, "τ")
-            held = (
-                f"it depends on {words.quote(step.tokens[by])} at position {by}, accepted before it, by D = {compared}"
-            )
+            held = f"it depends on {words.at(step.tokens, by)}, accepted before it, by D = {compared}"
         if position in step.happened("through"):
             bar = f"{CERTAIN:g}" if step.settings["variant"] == "direct" else f"at least {SURE:g}"
             although = f", although {held}" if held else ""
@@ -140,7 +141,7 @@ class Dapd(Decoder):
         rank = f"{rank} (degree {number(degree)}, confidence {c})"
         if held:
             best = words.guess(step, position, "x") or "its best guess"
-            return f"Position {position} had to wait: {best} has {c}, but {held}; {rank}."
+            return f"{words.place(position)} had to wait: {best} has {c}, but {held}; {rank}."
         if graph.positions[0] == position:
             return f"{token} was committed: {rank}, so nothing was accepted before it."
         return (

@@ -16,16 +16,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from dard.about import About, Column, Path, Threshold
-from dard.attention import ORDERINGS, dard_mask, ordering_values, reliable_keys
+from dard.core.settings import Settings, setting
+from dard.core.state import CANDIDATE, MASKED, UNMASKED, DecodeState
 from dard.decoders.base import Decision, Decoder, most_confident, noise_of, plain_question, shadow_question
+from dard.decoders.masks import ORDERINGS, dard_mask, ordering_values, reliable_keys
+from dard.decoders.mixing import mixing_weights
 from dard.decoders.predict import Prediction, joined, mix_, predict, probability_of
 from dard.models.base import Answer, Model, Question
-from dard.settings import Settings, setting
-from dard.state import CANDIDATE, MASKED, UNMASKED, DecodeState
-from dard.trace import TOP_K, Step
-from dard.weights import mixing_weights
-from dard.words import Words, against, number, rest
+from dard.trace import Step
+from dard.trace.about import About, Column, Path, Threshold
+from dard.trace.limits import TOP_K
+from dard.trace.words import Words, against, decimals, number, rest
 
 LAMBDA = 0.5 ** (1 / 8)  # the kernel halves every 8 positions
 
@@ -64,8 +65,10 @@ class DardSettings(Settings):
         choices=("accept", "reopen"),
     )  # fmt: skip
     max_steps: int | None = setting(
-        None, "cap on the steps of a block; nothing: twice the block's length", int, low=1, high=100_000, optional=True
-    )
+        None, "steps of a block before its end is called: candidates are then settled as `cycle` says, and masks that "
+        "are left are filled in further steps, the surest first; nothing: twice the block's length", int, low=1,
+        high=100_000, optional=True,
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,12 @@ class Dard(Decoder):
         },
     )
 
+    def neighbours(self, settings: DardSettings) -> list[dict[str, Any]]:
+        """What a run is tuned by; the other settings are other algorithms."""
+        tuned = ("tau_u", "tau_c", "p0", "lambda_", "cycle")
+        changes = [change for change in super().neighbours(settings) if change.keys() <= set(tuned)]
+        return sorted(changes, key=lambda change: tuned.index(next(iter(change))))
+
     def about_with(self, settings: Mapping[str, Any]) -> About:
         _, _, surer, less_sure = ORDER_WORDS.get(
             str(settings.get("ordering")), ("", "", "ranked higher", "ranked lower")
@@ -156,6 +165,10 @@ class Dard(Decoder):
 
     def begin_block(self, settings: DardSettings, state: DecodeState) -> Memory:
         return Memory(seen=(picture(state),))
+
+    def reliability_by_hand(self, settings: DardSettings, confidence: float) -> float:
+        """Its entropy and margin are unknown: where these order, it ranks last."""
+        return -math.inf if settings.ordering in ("entropy", "margin") else confidence
 
     def ask(self, model: Model, settings: DardSettings, state: DecodeState) -> Question:
         masked = state.free(MASKED)
@@ -348,12 +361,12 @@ class Dard(Decoder):
         if i in step.accepted and before == MASKED and step.weights[i] is None:
             return self.say_filled(step, i, words)
         if step.mask is None and i not in step.decided:  # the pass after the end was called looks at masks only
-            what = f"Position {i} stays masked" if after == MASKED else f"{words.quote(step.tokens[i])} stays as it is"
+            what = f"{words.place(i)} stays masked" if after == MASKED else f"{words.at(step.tokens, i)} stays as it is"
             which = "surest masked positions" if settings.get("cycle") == "reopen" else "surest masked position"
             return f"{what}: the block had stopped moving, and this pass only fills the {which}."
         if before == MASKED:
             return self.say_masked(step, i, words)
-        token, c = words.quote(step.tokens_before[i]), step.confidence[i]
+        token, c = words.at(step.tokens_before, i), step.confidence[i]
         if settings["verify"] == "held":
             judged = f"the shadow gives it {{}}{words.other_guess(step, i, 's')}"
         else:
@@ -377,7 +390,7 @@ class Dard(Decoder):
 
     def say_filled(self, step: Step, i: int, words: Words) -> str:
         """A position that was filled after the end of its block was called."""
-        token, c, settings = words.quote(step.tokens[i]), step.confidence[i], step.settings
+        token, c, settings = words.at(step.tokens, i), step.confidence[i], step.settings
         if settings.get("cycle") == "reopen" and c > settings["tau_u"]:
             sure = against(c, settings["tau_u"], "τ_u")
             return f"{token} was committed: {sure}; the block had stopped moving, and what is sure is filled at once."
@@ -411,20 +424,23 @@ class Dard(Decoder):
         above_c = against(c, settings["tau_c"], "τ_c")
         if i in step.forced:
             return (
-                f"{words.quote(step.tokens[i])} entered as a candidate although {above_c}: "
+                f"{words.at(step.tokens, i)} entered as a candidate although {above_c}: "
                 f"{mixed}, and no masked position passed{rest(step)}, so the surest one did."
             )
         if after == MASKED:
             best = words.guess(step, i, "mix")
             said = f"the best guess {best} has " if best else "the best guess has "
             if c > settings["tau_c"]:
-                return f"Position {i} stays masked, although {mixed}, {said}{above_c}: {REOPENED}."
-            return f"Position {i} stays masked: {mixed}, {said}{above_c}."
-        token = words.quote(step.tokens[i])
+                return f"{words.place(i)} stays masked, although {mixed}, {said}{above_c}: {REOPENED}."
+            return f"{words.place(i)} stays masked: {mixed}, {said}{above_c}."
+        token = words.at(step.tokens, i)
         if i in step.accepted:
             return f"{token} was decided ({number(c)}) and accepted as it stood: decoding began to repeat itself."
         if after == CANDIDATE:
-            return f"{token} became a candidate: {mixed}, it has {above_c} and not above τ_u = {settings['tau_u']:.2f}."
+            low, high = settings["tau_c"], settings["tau_u"]
+            n = decimals(c, low, high)
+            between = f"{c:.{n}f}, above τ_c = {low:.{n}f} and not above τ_u = {high:.{n}f}"
+            return f"{token} became a candidate: {mixed}, it has {between}."
         return f"{token} was unmasked at once: {mixed}, it has {against(c, settings['tau_u'], 'τ_u')}."
 
     def say_context(self, step: Step, i: int, words: Words) -> str:

@@ -12,15 +12,15 @@ from typing import NamedTuple
 
 import torch
 
-from dard.about import About, Column, Event
+from dard.core.settings import Settings, setting
+from dard.core.state import MASKED, UNMASKED, DecodeState
 from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
 from dard.decoders.predict import probability_of
 from dard.decoders.standard import GUESS, schedule
 from dard.models.base import Answer, Model, Question
-from dard.settings import Settings, setting
-from dard.state import MASKED, UNMASKED, DecodeState
 from dard.trace import Step
-from dard.words import Words, against, number
+from dard.trace.about import About, Column, Event
+from dard.trace.words import Words, against, number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,20 +102,21 @@ class Edit(Decoder):
         return state.memory.done
 
     def say(self, step: Step, position: int, words: Words) -> str:
-        token, c = words.quote(step.tokens[position]), step.confidence[position]
+        token, c = words.at(step.tokens, position), step.confidence[position]
         tau, limit = step.settings["threshold"], step.settings["edit_threshold"]
         held = step.column("held")[position]
         if step.states_before[position] == UNMASKED:
             if position in step.replaced:
-                old = words.quote(step.tokens_before[position])
+                old, new = (words.quote(tokens[position]) for tokens in (step.tokens_before, step.tokens))
                 kept = "" if held is None else f", and {old} {number(held)}"
-                given = f"the model gives {token} {against(c, limit, 'τ_e')}{kept}"
-                return f"{old} was replaced by {token}: {given}. The position was not masked in between."
+                given = f"the model gives {new} {against(c, limit, 'τ_e')}{kept}"
+                replaced = f"{words.at(step.tokens_before, position)} was replaced by {new}"
+                return f"{replaced}: {given}. The position was not masked in between."
             rival = words.other_guess(step, position, "x")
-            return f"{token} stays with {number(c)}{rival}: no other token is above τ_e = {limit:.2f}."
+            return f"{token} stays with {number(c, limit)}{rival}: no other token is above τ_e = {limit:.2f}."
         compared = against(c, tau, "τ")
         if step.states[position] == MASKED:
-            return f"Position {position} stays masked: its best guess has {compared}."
+            return f"{words.place(position)} stays masked: its best guess has {compared}."
         quota = int(step.facts.get("quota", 1))
         if step.facts.get("above", 0) >= quota:
             return f"{token} was committed: {compared}."

@@ -6,12 +6,14 @@ second array of the logits' size is ever made, and the top k come from one pass 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import torch
 from torch import Tensor
+
+from dard.core.errors import InputError
 
 SLICE_VALUES = 1 << 20  # softmax values made at a time: 4 MB in float32
 TOP_BLOCK = 512  # values per block maximum in `top_values`
@@ -22,7 +24,8 @@ class Prediction:
     """What was predicted at R rows. Probabilities are softmax values over the vocabulary.
 
     `token` [R] and `probability` [R] are the choice; `log_total` [R] is the log of the softmax's denominator;
-    `top_token` and `top_probability` are [R, k], most probable first; `entropy` [R] in nats, if asked for.
+    `top_token` and `top_probability` are [R, k], most probable first; `entropy` [R] in nats, if asked for. `positions`
+    says whose rows they are; without it they are those of whatever positions are asked for, in order and all.
     """
 
     token: Tensor
@@ -31,6 +34,7 @@ class Prediction:
     top_token: Tensor
     top_probability: Tensor
     entropy: Tensor | None = None
+    positions: Sequence[int] | None = None
 
     @cached_property
     def choices(self) -> list[tuple[int, float]]:
@@ -39,12 +43,24 @@ class Prediction:
         return [(int(token), probability) for token, probability in pairs]
 
     def confidence_at(self, positions: Sequence[int]) -> dict[int, float]:
-        """The probability of the choice by position; the rows are those positions, in order."""
-        return {i: probability for i, (_, probability) in zip(positions, self.choices, strict=True)}
+        """The probability of the choice by position."""
+        return {i: probability for i, (_, probability) in self._at(positions)}
 
     def tokens_at(self, positions: Sequence[int]) -> dict[int, int]:
         """The choice by position."""
-        return {i: token for i, (token, _) in zip(positions, self.choices, strict=True)}
+        return {i: token for i, (token, _) in self._at(positions)}
+
+    def _at(self, positions: Sequence[int]) -> Iterator[tuple[int, tuple[int, float]]]:
+        """The choices by position."""
+        own = positions if self.positions is None else self.positions
+        found = dict(zip(own, self.choices, strict=False))
+        if len(own) != len(self.choices) or not found.keys() >= set(positions):
+            whose = "" if self.positions is None else f" at positions {list(own)}"
+            raise InputError(
+                f"a prediction of {len(self.choices)} rows{whose} was asked for positions {list(positions)}; "
+                "it can be asked for all of its rows, in order, or for any of the positions=… it was predicted with"
+            )
+        return ((i, found[i]) for i in positions)
 
     def margin(self) -> Tensor:
         """Difference between the two largest probabilities, [R]."""
@@ -84,13 +100,14 @@ def predict(
     generator: torch.Generator | None = None,
     entropy: bool = False,
     also: Sequence[int] = (),
+    positions: Sequence[int] | None = None,
 ) -> Prediction:
     """Predict a token at each row of `logits` [R, vocab], which is changed: `[MASK]` is never predicted.
 
     With `mask_counts` the mask token still takes its share of the probability (the published baselines do not
     take it out); otherwise it has probability 0. The tokens `also` follow the most probable ones in the tables. With a
     temperature the choice is the arg max of logits − temperature · log(−log u), as LLaDA samples, and its probability
-    is the plain softmax value.
+    is the plain softmax value. With `positions`, one per row, the prediction can be asked for any of them.
     """
     rows, vocab = logits.shape
     mask_column = logits[:, mask_id].to(precision, copy=True)  # a view would be overwritten
@@ -117,6 +134,7 @@ def predict(
         log_total, spread = with_mask_token(log_total, spread, mask_column)
     prediction = Prediction(token, log_total, log_total, index, (best.to(precision) - log_total[:, None]).exp(), spread)
     prediction.probability = probability_of(logits, token, prediction)
+    prediction.positions = positions
     return prediction
 
 
@@ -149,6 +167,14 @@ def probability_of(logits: Tensor, tokens: Tensor, prediction: Prediction) -> Te
     """The probability of the given tokens [R] under the distributions a `prediction` was made from."""
     chosen = logits.gather(1, tokens[:, None])[:, 0].to(prediction.log_total.dtype)
     return (chosen - prediction.log_total).exp()
+
+
+def softmax_at(logits: Tensor, tokens: Tensor) -> Tensor:
+    """The probability of the given tokens [R] to the last bit of `torch.softmax(logits, -1)`, whose rounding calls what
+    is sure enough 1; `probability_of` is closer to the truth, and elsewhere."""
+    size = max(1, SLICE_VALUES // logits.shape[1])
+    pairs = zip(logits.split(size), tokens.split(size), strict=True)
+    return torch.cat([torch.softmax(part, dim=-1).gather(1, chosen[:, None])[:, 0] for part, chosen in pairs])
 
 
 def mix_(logits_x: Tensor, logits_s: Tensor, weight: Tensor) -> Tensor:

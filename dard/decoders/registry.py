@@ -10,16 +10,15 @@ import inspect
 import re
 from dataclasses import asdict
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from dard.about import EVENTS, About
-from dard.settings import Settings
-from dard.state import InputError
-
-if TYPE_CHECKING:
-    from dard.decoders.base import Decoder
+from dard.core.errors import InputError
+from dard.core.settings import Settings
+from dard.decoders.base import Decoder
+from dard.trace.about import EVENTS, About
+from dard.trace.words import SPEAKERS
 
 DECODERS: dict[str, Decoder] = {}
 NAME = re.compile(r"^[a-z][a-z0-9_]{0,39}$")
@@ -33,8 +32,6 @@ def register_decoder(kind: Kind) -> Kind:
     A class of the same name that was registered before is replaced if it comes from the same file, so that a file can
     be loaded again; anything else is refused.
     """
-    from dard.decoders.base import Decoder
-
     who = getattr(kind, "__name__", repr(kind)[:60])
     if not inspect.isclass(kind) or not issubclass(kind, Decoder):
         raise InputError(f"{who} is no decoder; register_decoder takes a subclass of dard.Decoder")
@@ -54,7 +51,7 @@ def register_decoder(kind: Kind) -> Kind:
     check_about(name, kind.about, kind.Settings)
     for values in kind.grid:
         kind.Settings.of(dict(values))
-    DECODERS[name] = kind()
+    DECODERS[name] = SPEAKERS[name] = kind()
     return kind
 
 
@@ -101,8 +98,6 @@ def about_reader() -> TypeAdapter[About]:
 
 def get_decoder(named: str | Decoder | type[Decoder]) -> Decoder:
     """A decoder by its name; a decoder itself, or its class, is taken as it is."""
-    from dard.decoders.base import Decoder
-
     if isinstance(named, Decoder):
         return named
     if inspect.isclass(named) and issubclass(named, Decoder):

@@ -14,16 +14,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from dard.about import About, Column, Event
+from dard.core.settings import Settings, setting
+from dard.core.state import MASKED, UNMASKED, DecodeState
 from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
 from dard.decoders.predict import SLICE_VALUES, top_values
 from dard.decoders.standard import GUESS
 from dard.decoders.wino import accept_at_most
 from dard.models.base import Answer, Model, Question, Soft
-from dard.settings import Settings, setting
-from dard.state import MASKED, UNMASKED, DecodeState
 from dard.trace import Step
-from dard.words import Words, against, number
+from dard.trace.about import About, Column, Event
+from dard.trace.words import Words, against, number
 
 WORDS = 50  # a mix is made of at most
 ALPHA_LEAST, ALPHA_MOST = 0.2, 0.9  # of the probability, as much as twice the largest
@@ -195,7 +195,7 @@ class Remix(Decoder):
         return decision
 
     def say(self, step: Step, position: int, words: Words) -> str:
-        token, c, tau = words.quote(step.tokens[position]), step.confidence[position], step.settings["threshold"]
+        token, c, tau = words.at(step.tokens, position), step.confidence[position], step.settings["threshold"]
         if step.states_before[position] == UNMASKED:
             return f"{token} is committed; this decoder never takes a token back."
         compared = against(c, tau, "τ")
@@ -208,7 +208,7 @@ class Remix(Decoder):
         if c > tau:
             why = f"{best} has {number(c)}, but a pass commits only so many at a time"
         distance, limit = step.column("js")[position], step.settings["js_threshold"]
-        said = f"Position {position} stays masked: {why}"
+        said = f"{words.place(position)} stays masked: {why}"
         if distance is None:
             return f"{said}. It is compared with the next pass, and mixed after that."
         moved = against(distance, limit, "the JS threshold")

@@ -11,14 +11,14 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-from dard.about import About, Column, Event
+from dard.core.settings import Settings, setting
+from dard.core.state import MASKED, UNMASKED, DecodeState
 from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
 from dard.decoders.standard import GUESS
 from dard.models.base import Answer, Model, Question
-from dard.settings import Settings, setting
-from dard.state import MASKED, UNMASKED, DecodeState
 from dard.trace import Step
-from dard.words import Words, against, number, rest
+from dard.trace.about import About, Column, Event
+from dard.trace.words import Words, against, number, rest
 
 REMASK_SHARE = 8  # at least one of this many tokens committed in a step is taken back
 SHORT_ANSWER = 32  # masks up to which n below 4 takes few enough passes
@@ -118,15 +118,14 @@ class Saber(Decoder):
         if delta is not None:
             change = f"its confidence changed by {delta:+.2f} to {number(c)}"
         if after == MASKED and before == UNMASKED:
-            token = words.quote(step.tokens_before[position])
+            token = words.at(step.tokens_before, position)
             return f"{token} was revoked: {change}, among the lowest changes."
         if after == MASKED and (c > threshold or position in step.happened("retracted")):
-            return (
-                f"Position {position} was committed and revoked in the same step: {change}, among the lowest changes."
-            )
+            both = f"{words.place(position)} was committed and revoked in the same step"
+            return f"{both}: {change}, among the lowest changes."
         if after == MASKED:
-            return f"Position {position} stays masked: its best guess has {against(c, threshold, mean)}."
-        token = words.quote(step.tokens[position])
+            return f"{words.place(position)} stays masked: its best guess has {against(c, threshold, mean)}."
+        token = words.at(step.tokens, position)
         if before == UNMASKED:
             return f"{token} stays unmasked: {change}."
         if c > threshold:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from dard.about import About, Path
+from dard.core.errors import InputError
+from dard.core.settings import Settings, setting
+from dard.core.state import MASKED, UNMASKED, DecodeState
 from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
 from dard.models.base import Answer, Model, Question
-from dard.settings import Settings, setting
-from dard.state import MASKED, UNMASKED, DecodeState, InputError
 from dard.trace import Step
-from dard.words import Words, company, number, rest
+from dard.trace.about import About, Path
+from dard.trace.words import Words, company, number, rest
 
 GUESS = Path("x", "x path", "what the model predicts with everything in view", "the prediction decides")
 
@@ -41,6 +42,17 @@ def schedule(masks: int, steps: int) -> list[int]:
     return [masks // steps + (number < masks % steps) for number in range(steps)]
 
 
+def thinned(values: range, most: int = 16) -> list[int]:
+    """At most so many of a range, spread evenly, its first and last among them.
+
+    >>> thinned(range(5, 9)), thinned(range(0, 100), 4)
+    ([5, 6, 7, 8], [0, 33, 66, 99])
+    """
+    if len(values) <= most:
+        return list(values)
+    return [values[round(number * (len(values) - 1) / (most - 1))] for number in range(most)]
+
+
 class Standard(Decoder):
     name = "standard"
     title = "Standard"
@@ -51,6 +63,13 @@ class Standard(Decoder):
 
     def points(self, masks: int) -> list[dict[str, Any]]:
         return [point for point in super().points(masks) if point["per_pass"] <= masks]
+
+    def neighbours(self, settings: StandardSettings) -> list[dict[str, Any]]:
+        """More passes, one by one up to one token per pass, or fewer tokens per pass; of very many a few."""
+        masks = settings.gen_length
+        if settings.per_pass is not None:
+            return [{"per_pass": each} for each in thinned(range(1, min(settings.per_pass, masks)))]
+        return [{"steps": each} for each in thinned(range((settings.steps or masks) + 1, masks + 1))]
 
     def begin_block(self, settings: StandardSettings, state: DecodeState) -> tuple[int, ...]:
         """The memory is what remains of the block's schedule."""
@@ -88,11 +107,11 @@ class Standard(Decoder):
 
 def committed(step: Step, position: int, words: Words, how: str) -> str:
     """The sentence of a decoder that only commits; `how` follows "was committed"."""
-    token = words.quote(step.tokens[position])
+    token = words.at(step.tokens, position)
     if step.states_before[position] == UNMASKED:
         return f"{token} is committed; this decoder never takes a token back."
     if step.states[position] == MASKED:
         best = words.guess(step, position, "x", with_number=True)
         said = f"its best guess {best}" if best else f"its best guess has {number(step.confidence[position])} and"
-        return f"Position {position} stays masked: {said} was not among the surest of this pass."
+        return f"{words.place(position)} stays masked: {said} was not among the surest of this pass."
     return f"{token} was committed{how}{company(step)}."

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dard.about import About
+from dard.core.settings import Settings, setting
+from dard.core.state import MASKED, DecodeState
 from dard.decoders.base import Decision, Decoder, most_confident, plain_question, predict_published, sweep
 from dard.decoders.standard import GUESS, committed
 from dard.models.base import Answer, Model, Question
-from dard.settings import Settings, setting
-from dard.state import MASKED, DecodeState
 from dard.trace import Step
-from dard.words import Words, against, number, rest
+from dard.trace.about import About
+from dard.trace.words import Words, against, number, rest
 
 
 @dataclass(frozen=True, kw_only=True)

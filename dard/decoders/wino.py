@@ -9,16 +9,16 @@ from dataclasses import dataclass
 
 import torch
 
-from dard.about import About, Path
-from dard.about import Threshold as Line
-from dard.attention import wino_mask
+from dard.core.settings import Settings, setting
+from dard.core.state import MASKED, UNMASKED, DecodeState
 from dard.decoders.base import Decision, Decoder, most_confident, predict_published, shadow_question, sweep
+from dard.decoders.masks import wino_mask
 from dard.decoders.predict import probability_of
 from dard.models.base import Answer, Model, Question
-from dard.settings import Settings, setting
-from dard.state import MASKED, UNMASKED, DecodeState
 from dard.trace import Step
-from dard.words import Words, against, number, rest
+from dard.trace.about import About, Path
+from dard.trace.about import Threshold as Line
+from dard.trace.words import Words, against, decimals, rest
 
 ACCEPT_SHARE, ACCEPT_LEAST, ACCEPT_MOST = 0.7, 5, 20  # how many tokens a step may accept, of those still masked
 FIRST_ACCEPT = 30  # what counts as "accepted in the previous step" when a block begins
@@ -108,19 +108,20 @@ class Wino(Decoder):
             compared = against(c, tau1, "τ1")
             if after == MASKED and c > tau1:
                 most = int(step.facts.get("accept_at_most", 0))
-                return f"Position {position} stays masked: {compared}, but a step accepts at most {most}."
+                return f"{words.place(position)} stays masked: {compared}, but a step accepts at most {most}."
             if after == MASKED:
-                return f"Position {position} stays masked: its best guess has {compared}."
-            token = words.quote(step.tokens[position])
+                return f"{words.place(position)} stays masked: its best guess has {compared}."
+            token = words.at(step.tokens, position)
             if position in step.forced:
                 return (
                     f"{token} was accepted although {compared}: no position passed{rest(step)}, so the surest one did."
                 )
             return f"{token} was accepted: {compared}."
-        token = words.quote(step.tokens_before[position])
+        token = words.at(step.tokens_before, position)
         best = words.other_guess(step, position, "s")
         seen = "seen with every other decoded token"
-        judged = f"the shadow gives it {number(c)}{best}, {'below' if c < tau2 else 'not below'} τ2 = {tau2:.2f}"
+        n = decimals(c, tau2)
+        judged = f"the shadow gives it {c:.{n}f}{best}, {'below' if c < tau2 else 'not below'} τ2 = {tau2:.{n}f}"
         if after == MASKED:
             return f"{token} was revoked: {seen}, {judged}."
         if c < tau2:

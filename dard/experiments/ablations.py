@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dard.experiments.base import PACE, Experiment, columns
-from dard.sweep import Variant
+from dard.results.sweep import Variant
 
 SABER = Variant("Saber n=4", "saber", {"n": 4})  # the method's own default
 ORDERINGS = ("bidirectional", "l2r", "entropy", "margin", "confidence")

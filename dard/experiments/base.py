@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from itertools import cycle
 from typing import Any, ClassVar
 
+from dard.decoding.session import Session
 from dard.experiments.figures import ACCURACY, COLOURS, PASSES, Figure, Trace, colour_of, figure, spots
 from dard.experiments.points import Point, points, split
-from dard.results import Results
-from dard.session import Session
-from dard.sweep import Job, Row, Scope, Variant, decode_and_score, title_of
-from dard.tables import table
+from dard.results.file import Results
+from dard.results.markdown import table
+from dard.results.sweep import Job, Row, Scope, Variant, decode_and_score, title_of
 
 Columns = Mapping[str, Callable[[Point], str]]  # by heading
 

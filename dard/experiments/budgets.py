@@ -1,4 +1,4 @@
-"""Every decoder with more room than its answer needs (the paper's figure of generation budgets 512 and 1024).
+"""Every decoder with a larger token budget than its answer needs (the paper's figure of budgets 512 and 1024).
 
 The budgets are twice and four times the task's own length: 512 and 1024 where that is 256. What is beyond the answer
 fills with ends of text, so tokens per pass in both countings part here.
@@ -9,8 +9,8 @@ from __future__ import annotations
 from dard.experiments.base import Table
 from dard.experiments.figures import Figure, side_by_side
 from dard.experiments.pareto import Pareto
-from dard.results import Results
-from dard.sweep import Scope, Variant
+from dard.results.file import Results
+from dard.results.sweep import Scope, Variant
 
 TIMES = (2, 4)
 
@@ -19,12 +19,12 @@ class Budgets(Pareto):
     name = "budgets"
     title = "Generation budgets"
     paper = "the figure of generation budgets 512 and 1024"
-    shows = "what becomes of accuracy and passes when the room is twice or four times the answer's"
+    shows = "what becomes of accuracy and passes when the token budget is twice or four times the answer's"
     default_samples = 20
     caption = "{title}. " + Pareto.caption
 
     def grid(self, scope: Scope) -> list[Variant]:
-        """A template is its own room: it has one budget."""
+        """A template is its own budget."""
         budgets = [] if scope.gen_length is None else [times * scope.gen_length for times in TIMES]
         plain = super().grid(scope)
         return [

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from dard.core.errors import InputError
 from dard.experiments.ablations import MaskAblation, MixingAblation
 from dard.experiments.base import Experiment
 from dard.experiments.budgets import Budgets
@@ -21,8 +22,7 @@ from dard.experiments.ordering import Ordering
 from dard.experiments.pareto import Pareto
 from dard.experiments.thresholds import Thresholds
 from dard.experiments.weight_statistics import WeightStatistics
-from dard.results import Results
-from dard.state import InputError
+from dard.results.file import Results
 from dard.tasks import TASKS
 from dard.tasks.base import Judge
 from dard.tasks.benchmarks import PRESETS, open_benchmark

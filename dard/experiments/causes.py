@@ -1,10 +1,10 @@
 """Who made a revocation (not in the paper): the token whose absence, or presence, would have changed it most.
 
 For every verdict that took a token back, each token it saw is hidden in turn, and each that the mask hid is shown to
-it alone (`dard.cause`). The main influence is the largest change of the held token's probability. How well attention,
-nearness and confidence foretell the effect of hiding a token is told by rank correlations within each verdict. Under
-the bidirectional order every candidate sees every other one, so it tells what the confidence order keeps out; a
-revocation was in vain if the run ended with that very token in its place.
+it alone (`dard.analysis.causes`). The main influence is the largest change of the held token's probability. How well
+attention, nearness and confidence foretell the effect of hiding a token is told by rank correlations within each
+verdict. Under the bidirectional order every candidate sees every other one, so it tells what the confidence order
+keeps out; a revocation was in vain if the run ended with that very token in its place.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
+from dard.analysis.swaps import authors
+from dard.decoding.session import Session
 from dard.experiments.base import Experiment, columns, part_of, signed
 from dard.experiments.figures import Trace, kind_bars
 from dard.experiments.points import Point
-from dard.session import Session
-from dard.sweep import Row, Variant
-from dard.verdicts import authors
+from dard.results.sweep import Row, Variant
 
 KINDS = {"candidate": "#E69F00", "unmasked": "#0072B2", "given": "#666666"}
 SIGNS = ("attention", "nearness", "confidence")

@@ -1,7 +1,7 @@
 """Does a hidden candidate change a verification (not in the paper, which writes "≈")?
 
 The mask hides less reliable candidates from a verification in every single layer, yet through several layers they can
-reach it (`dard.attention.contaminated`). Every candidate is swapped (`dard.verdicts.swaps`). Swaps of those that a
+reach it (`dard.analysis.reach.contaminated`). Every candidate is swapped (`dard.analysis.swaps`). Swaps of those that a
 verification sees directly give the scale; those that cannot reach it must change nothing, which is a test of the mask.
 """
 
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dard.analysis.swaps import DEEP, LEVELS, OUT_OF_REACH, OWN, SEEN, swap_all
 from dard.experiments.base import Experiment, Table, columns, part_of
 from dard.experiments.figures import Trace, kind_bars
 from dard.experiments.points import Point, points, split
-from dard.results import Results
-from dard.sweep import Variant
-from dard.verdicts import DEEP, LEVELS, OUT_OF_REACH, OWN, SEEN, swap_all
+from dard.results.file import Results
+from dard.results.sweep import Variant
 
 COLOURS = {SEEN: "#009E73", DEEP: "#D55E00", OWN: "#CC79A7", OUT_OF_REACH: "#666666"}
 

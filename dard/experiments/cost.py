@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from statistics import median
 
 from dard.decoders import plain_question
+from dard.decoding.session import Session
 from dard.experiments.base import Experiment
 from dard.experiments.figures import Trace, bars, colour_of
 from dard.experiments.points import Point
-from dard.session import Session
-from dard.sweep import Job, Row, Scope, Variant, title_of
-from dard.timing import peak_during, seconds
+from dard.experiments.timing import peak_during, seconds
+from dard.results.sweep import Job, Row, Scope, Variant, title_of
 
 METHODS = ("standard", "saber", "wino", "dard")
 MOST_STEPS = 8  # of a decode that are timed

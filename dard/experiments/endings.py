@@ -12,11 +12,11 @@ from functools import partial
 from dard.experiments.base import PACE, Experiment, Table, against, columns, percent
 from dard.experiments.figures import Figure, Trace, bars
 from dard.experiments.points import Point, points, split
-from dard.results import Results
-from dard.sweep import Row, Variant
-from dard.words import DONE
+from dard.results.file import Results
+from dard.results.sweep import Row, Variant
+from dard.trace.words import DONE
 
-PERIODIC = "going round"
+PERIODIC = "cycle"
 COLOURS = {DONE: "#0072B2", "fixed point": "#CC79A7", PERIODIC: "#D55E00", "cap": "#666666"}
 OTHER = Variant("Entropy bound γ=0.1", "entropy_bound", {"gamma": 0.1})
 
@@ -39,7 +39,7 @@ class Endings(Experiment):
     ]
     caption = (
         "{task_title}, {model} ({samples} samples): runs by how their last block ended. All unmasked is the end DARD "
-        "comes to by itself; at a fixed point nothing changed any more, though candidates were left; going round, an "
+        "comes to by itself; at a fixed point nothing changed any more, though candidates were left; in a cycle, an "
         "earlier step came back; the cap is the limit of steps. Accept and reopen are what is done then. EB is "
         f"{OTHER.name} on the same samples."
     )
@@ -105,7 +105,7 @@ def ending_of(row: Row) -> str:
     """The kind of a row's ending.
 
     >>> ending_of({"ended_by": "period 3"}), ending_of({"ended_by": "cap"})
-    ('going round', 'cap')
+    ('cycle', 'cap')
     """
     reason = str(row["ended_by"])
     return PERIODIC if reason.startswith("period") else reason

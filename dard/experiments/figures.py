@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dard.experiments.points import Point, number_of, split
-from dard.results import Results
+from dard.results.file import Results
 
 Figure = dict[str, Any]  # Plotly's JSON: {"data": […], "layout": {…}}
 Trace = dict[str, Any]  # one of its data

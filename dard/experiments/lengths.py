@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dard.experiments.base import PACE, Experiment, columns
 from dard.experiments.points import Point
-from dard.sweep import Scope, Variant
+from dard.results.sweep import Scope, Variant
 
 PAPER = {128: (128, 64), 256: (256, 128, 64)}
 
@@ -25,7 +25,7 @@ class Lengths(Experiment):
     name = "lengths"
     title = "Generation and block length"
     paper = "the table “generation length and block length”"
-    shows = "how accuracy and passes change with the room for the answer and the size of the blocks"
+    shows = "how accuracy and passes change with the token budget and the size of the blocks"
     columns = {"Gen. length": length_of, "Block length": block_of, **columns("Acc. (%)", "95 % interval", *PACE)}
     caption = "DARD on {task_title}, {model}, {samples} samples."
 

@@ -1,18 +1,18 @@
 """Which ordering foretells the order of one-token-per-step decoding (the paper's table of Overlap@K and RankDiff@K)?
 
-What is compared at a step stands in `dard.ranks.compare_orders`. Means run over samples and steps.
+What is compared at a step stands in `dard.analysis.ranks.compare_orders`. Means run over samples and steps.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from dard.analysis.ranks import CONFIDENCE, LARGEST_K, LEFT_TO_RIGHT, compare_orders
 from dard.experiments.base import Experiment, number
 from dard.experiments.figures import Figure, figure, side_by_side
 from dard.experiments.points import Point, points, split
-from dard.ranks import CONFIDENCE, LARGEST_K, LEFT_TO_RIGHT, compare_orders
-from dard.results import Results
-from dard.sweep import ONE_BY_ONE
+from dard.results.file import Results
+from dard.results.sweep import ONE_BY_ONE
 
 SHOWN = (1, 2, 4, 8, 16)
 ORDERINGS = {CONFIDENCE: "π conf", LEFT_TO_RIGHT: "π l2r"}

@@ -9,9 +9,9 @@ from dard.decoders import DECODERS
 from dard.experiments.base import PACE, Experiment, Table, columns, number, percent, speed
 from dard.experiments.figures import ACCURACY, PASSES, SYMBOLS, Figure, Trace, colour_of
 from dard.experiments.points import Point, by_decoder, frontier, most_tokens, number_of, points
-from dard.metrics import area_under_parallelism
-from dard.results import Results
-from dard.sweep import ONE_BY_ONE, Scope, Variant, title_of, variant_of
+from dard.results.file import Results
+from dard.results.sweep import ONE_BY_ONE, Scope, Variant, title_of, variant_of
+from dard.trace.metrics import area_under_parallelism
 
 OUTLINE = "#D40000"  # the best point, as in the paper
 

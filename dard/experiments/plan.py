@@ -15,14 +15,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from dard.core.errors import InputError
+from dard.core.prompt import initial_state
 from dard.experiments.base import Experiment
 from dard.experiments.catalogue import find_task, get_experiment
 from dard.models.base import Model
-from dard.results import FORMAT, VERSION, Results, add_rows, resume
-from dard.state import InputError, initial_state
-from dard.sweep import BATCH, Job, Process, Row, key_of, sweep
+from dard.results.file import FORMAT, VERSION, Results, add_rows, resume
+from dard.results.provenance import code_version, encoding, fingerprint, machine
+from dard.results.sweep import BATCH, Job, Process, Row, key_of, sweep
 from dard.tasks.base import Judge
-from dard.version import code_version, encoding, fingerprint, machine
 
 LIMITS = {  # smallest and largest
     "samples": (1, 100_000),

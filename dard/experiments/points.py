@@ -13,9 +13,9 @@ from functools import cached_property
 from statistics import fmean, median
 
 from dard.decoders import DECODERS
-from dard.metrics import interval
-from dard.results import Results
-from dard.sweep import Row, Variant
+from dard.results.file import Results
+from dard.results.sweep import Row, Variant
+from dard.trace.metrics import interval
 
 
 @dataclass(eq=False)

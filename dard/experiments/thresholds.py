@@ -8,8 +8,8 @@ from typing import Any
 from dard.experiments.base import Experiment, Table, percent
 from dard.experiments.figures import Figure, figure, side_by_side
 from dard.experiments.points import Point, points
-from dard.results import Results
-from dard.sweep import Variant
+from dard.results.file import Results
+from dard.results.sweep import Variant
 
 TAU_C = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 TAU_U = (0.5, 0.6, 0.7, 0.8, 0.9)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from dard.decoding.session import Session
 from dard.experiments.base import Experiment, part_of
 from dard.experiments.figures import Trace, colour_of
 from dard.experiments.points import Point, split
-from dard.session import Session
-from dard.sweep import Row, Variant
+from dard.results.sweep import Row, Variant
 from dard.trace import Step
 
 FINE = 20  # bars of the histogram

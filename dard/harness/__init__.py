@@ -2,6 +2,9 @@
 
 `answers.py` does the work, `runs.py` writes the folder a run leaves behind, `lm.py` and `lmms.py` are the thin classes
 that the two harnesses want to see; each of these imports its harness, and nothing else does.
+
+Promises: what a harness gets is what `dard.decode` would give.
+Does not know: how a harness scores.
 """
 
 from __future__ import annotations

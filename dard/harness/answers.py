@@ -18,14 +18,14 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from dard import driver
+from dard.core.errors import InputError
 from dard.decoders import get_decoder, make_settings
-from dard.harness.runs import RunFolder
+from dard.decoding import loop
+from dard.decoding.session import Session
 from dard.models import Model, load_model, with_image, with_thinking
-from dard.session import Session
-from dard.state import InputError
-from dard.sweep import Row, told_of
-from dard.version import code_version, digest, fingerprint, machine
+from dard.results.provenance import code_version, digest, fingerprint, machine
+from dard.results.runs import RunFolder
+from dard.results.sweep import Row, decode_row
 
 ROOM = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")  # what harnesses call gen_length
 PICTURE = re.compile(r"<image ?\d*>")  # where a question says that a picture stands
@@ -113,9 +113,9 @@ class Answers:
                 going.append((row, each, self._session(ids, row["prompt_hash"], each.options)))
             except InputError as error:
                 row["problem"] = str(error)
-        driver.finish([session for *_, session in going])
+        loop.finish([session for *_, session in going])
         for row, each, session in going:
-            row |= {**told_of(session.trace), "trace": self.run.keep(row["prompt_hash"], session.trace)}
+            row |= {**decode_row(session.trace), "trace": self.run.keep(row["prompt_hash"], session.trace)}
             row["text"] = cut(row["text"], each.options.get("until", self.until))
         return rows
 

@@ -22,11 +22,11 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 from lm_eval.utils import setup_logging
 
+from dard.core.errors import InputError
+from dard.core.plugins import without_files
 from dard.harness.answers import Answers, Request, bare_prompt, verdict
 from dard.models.checkpoint import as_turns
-from dard.plugins import without_files
-from dard.state import InputError
-from dard.sweep import Process
+from dard.results.sweep import Process
 
 CACHE = "use_cache is not allowed: lm-eval would take answers of another decoder or other settings for the same"
 

@@ -1,6 +1,6 @@
 """lmms-eval: the model "dard" for it, which sees the pictures of a task before its question.
 
-Found by the entry point "lmms_eval.models". lmms-eval has an environment of its own; docs/lmms-eval.md says how.
+Found by the entry point "lmms_eval.models". lmms-eval has an environment of its own; docs/evaluation.md says how.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any, NoReturn
 
 from lmms_eval.api.model import lmms
 
+from dard.core.errors import InputError
 from dard.harness.answers import Answers, Request, pictured_prompt
-from dard.state import InputError
 
 
 class DardLmms(lmms):

@@ -1,4 +1,8 @@
-"""Models by name, by folder or by hub id."""
+"""How a question is answered: models by name, by folder or by hub id, all behind one interface.
+
+Promises: every query sees exactly the keys that its question allows.
+Does not know: decoders, states, traces.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +13,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from dard.core.errors import InputError
 from dard.models.base import Answer, Model, Question, Soft, answer_all, check_needs, offers
 from dard.models.registry import CARDS, Card, find_card, register, register_model
-from dard.state import InputError
 
 if TYPE_CHECKING:
     from dard.models.images import ImageSource
@@ -72,9 +76,9 @@ def load_model(
             f"unknown model {text[:100]!r}; allowed are {', '.join(CARDS)}, a folder with a checkpoint, "
             "or a hub id of the form owner/name"
         )
-    from dard.models.asked import Asked
     from dard.models.families import load_folder
     from dard.models.hub import download
+    from dard.models.loading import LoadOptions
     from dard.models.placement import read_placement
 
     placement = replace(read_placement(device, dtype, device_map, quantise), tell=progress)
@@ -82,9 +86,9 @@ def load_model(
     if card is None:
         folder = Path(text) if os.path.isdir(text) else None
         shown = folder.name if folder else text
-        asked = Asked(placement, shown, chat, {}, encoder, attention, shift)
+        asked = LoadOptions(placement, shown, chat, {}, encoder, attention, shift)
         return load_folder(folder or download(text, progress), asked)
-    asked = Asked(
+    asked = LoadOptions(
         placement,
         text,
         card.chat if chat is None else chat,

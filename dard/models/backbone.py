@@ -21,28 +21,35 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from torch import Tensor
 
-from dard.models.asked import Asked
+from dard.core.errors import UnknownWords
 from dard.models.base import Answer, Question, as_trained
 from dard.models.checkpoint import as_turn, end_token, mask_token
 from dard.models.forward import forward
+from dard.models.loading import LoadOptions
 from dard.models.prefix import PrefixCache
-from dard.models.readers import with_readers
-from dard.state import UnknownWords
+from dard.models.shifted import with_readers
 
+CLOSE = 0.75  # of difflib's ratio: one letter of four is wrong, capitals apart
 TURN_ENDS = ("<|eot_id|>", "<|im_end|>")  # a chat model closes its turn with one of these, then pads with end tokens
 
 
 def _hint(word: str, words: list[str]) -> str:
     """What to write for a word that is not in a list: its parts, if only spaces are missing, or the closest words.
 
-    >>> _hint("coast.", ["coast", "."]), _hint("88", ["8"]), _hint("coats", ["coast"]), _hint("zebra", ["8"])
-    (' (write: coast .)', ' (write: 8 8)', ' (close: coast)', '')
+    >>> _hint("coast.", ["coast", "."]), _hint("88", ["8"]), _hint("coats", ["coast"]), _hint("los", ["Los", "Lot"])
+    (' (write: coast .)', ' (write: 8 8)', ' (close: coast)', ' (close: Los)')
+    >>> _hint("France", ["Francisco", "rain"])
+    ''
+    >>> _hint("EVQ", ["E", "Q", "V"]), _hint("E", ["E"])
+    (' (write: E V Q)', '')
     """
-    parts = re.findall(r"[^\W\d_]+|\S", word)
+    letters = all(len(other) == 1 for other in words if other[:1] not in "[<")  # of proteins, say
+    parts = list(word) if letters else re.findall(r"[^\W\d_]+|\S", word)
     if len(parts) > 1 and set(parts) <= set(words):
         return f" (write: {' '.join(parts)})"
-    close = difflib.get_close_matches(word, words, n=3, cutoff=0.6)
-    return f" (close: {', '.join(close)})" if close else ""
+    known = {each.lower(): each for each in words if each != word}
+    close = difflib.get_close_matches(word.lower(), known, n=3, cutoff=CLOSE)
+    return f" (close: {', '.join(known[each] for each in close)})" if close else ""
 
 
 class BackboneModel:
@@ -91,7 +98,7 @@ class BackboneModel:
 
     @classmethod
     def of(
-        cls, folder: Path, config: dict[str, Any], network: Any, tokenizer: Any, asked: Asked, **changes: Any
+        cls, folder: Path, config: dict[str, Any], network: Any, tokenizer: Any, asked: LoadOptions, **changes: Any
     ) -> Self:
         """The model of a checkpoint, with what its files say about it unless `changes` say otherwise."""
         values = {
@@ -208,7 +215,7 @@ class BackboneModel:
         named = [f"{word[:40]!r}{_hint(word[:40], words)}" for word in missing[:5]]
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         return (
-            f"prompt holds {len(missing)} word{'s' if len(missing) > 1 else ''} outside the {len(words)} words "
+            f"holds {len(missing)} word{'s' if len(missing) > 1 else ''} outside the {len(words)} words "
             f"of model {self.name!r}: {', '.join(named)}{more}"
         )
 

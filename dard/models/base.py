@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from dard.state import InputError
+from dard.core.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -139,10 +139,9 @@ def check_needs(model: Model, needs: frozenset[str], who: str) -> None:
     """Refuse a model that does not offer what `who` needs.
 
     >>> from dard.models.scripted import los_diego
-    >>> check_needs(los_diego(), frozenset({"attention"}), "DAPD")
+    >>> check_needs(los_diego(), frozenset({"soft"}), "it")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    ...
-    dard.state.InputError: DAPD needs attention, which model 'los-diego' does not offer; it offers nothing but logits
+    dard.core.errors.InputError: it needs soft inputs, which model 'los-diego' does not offer; it offers nothing but...
     """
     able = offers(model)
     if missing := needs - able:
@@ -175,4 +174,31 @@ def answer_all(model: Model, questions: Sequence[Question]) -> list[Answer]:
     if more is None:
         return [Answer(model.logits(q.ids, q.positions, q.mask, q.rows)) for q in questions]
     groups = [questions] if "batch" in able else [[question] for question in questions]
-    return [each for group in groups for each in more(group)]
+    found = [each for group in groups for each in more(group)]
+    if len(found) != len(questions):
+        raise InputError(f"model {model.name!r} gave {len(found)} answers to {len(questions)} questions")
+    return found
+
+
+def rows_of(question: Question, place: int) -> Tensor:
+    """The rows of a question that predict a place of the sequence."""
+    return question.rows[question.positions[question.rows] == place]
+
+
+def with_token_hidden(
+    question: Question, mask_id: int, place: int, rows: Tensor | None = None, visible: bool = False
+) -> Question:
+    """A question in which the token at a place of the sequence is hidden: from everyone, its id a mask; or from some
+    rows alone, which see its shadow instead, if it has one. `visible` shows it to those rows, in its shadow's place."""
+    ids, mask = question.ids.clone(), question.mask
+    here, token = question.positions == place, question.ids != mask_id
+    if rows is None:
+        ids[here] = mask_id
+    else:
+        mask = mask.clone()
+        mask[rows[:, None], (here & token).nonzero()[:, 0]] = visible
+        mask[rows[:, None], (here & ~token).nonzero()[:, 0]] = not visible
+    frozen = question.frozen
+    if rows is None and frozen and frozen.opening and place < frozen.length:  # what is kept was computed from it
+        frozen = Frozen(frozen.length, with_token_hidden(frozen.opening, mask_id, place))
+    return replace(question, ids=ids, mask=mask, frozen=frozen)

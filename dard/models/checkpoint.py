@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,10 @@ from safetensors import safe_open
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
 
+from dard.core.errors import InputError
 from dard.models.memory import check_room, memory_guard
 from dard.models.placement import Placement
 from dard.models.progress import loading
-from dard.state import InputError
 
 NOT_OURS = ("temperature", "seed", "steps")  # settings of other samplers, though they bear names of ours
 
@@ -133,7 +134,8 @@ def load_tokenizer(folder: Path, family: Any = AutoTokenizer) -> Any:
     old = there >= {"vocab.json", "merges.txt"} or there & {"vocab.txt", "sentencepiece.bpe.model"}
     try:
         if "tokenizer_config.json" in there or (old and "tokenizer.json" not in there):
-            return family.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+            case = {"do_lower_case": False} if capitals_only(folder) else {}
+            return family.from_pretrained(folder, local_files_only=True, trust_remote_code=False, **case)
         if "tokenizer.json" in there:
             return PreTrainedTokenizerFast(tokenizer_file=str(folder / "tokenizer.json"))
     except Exception as error:  # the tokenizers library raises bare Exceptions
@@ -141,6 +143,16 @@ def load_tokenizer(folder: Path, family: Any = AutoTokenizer) -> Any:
     raise InputError(
         f"model folder {folder.name!r} has no tokenizer.json, and neither vocab.txt nor vocab.json with merges.txt"
     )
+
+
+def capitals_only(folder: Path) -> bool:
+    """Whether a vocabulary without a word on case has capitals and no small letters: lower-cased it knows nothing."""
+    told = read_json(folder, "tokenizer_config.json") if (folder / "tokenizer_config.json").exists() else {}
+    if "do_lower_case" in told or (folder / "tokenizer.json").exists() or not (folder / "vocab.txt").exists():
+        return False
+    words = (folder / "vocab.txt").read_text(encoding="utf-8").split()
+    letters = "".join(word for word in words if not re.fullmatch(r"\[.*\]|<.*>", word))
+    return any(map(str.isupper, letters)) and not any(map(str.islower, letters))
 
 
 def as_turn(tokenizer: Any, prompt: str, think: bool = False) -> str:

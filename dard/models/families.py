@@ -6,12 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+from dard.core.errors import InputError
 from dard.models import llada, llada_moe, mask_filling, masked_lm, mmada
-from dard.models.asked import Asked
 from dard.models.base import Model
 from dard.models.checkpoint import first_line, read_json, read_settings
+from dard.models.loading import LoadOptions
 from dard.models.registry import READABLE
-from dard.state import InputError
 
 # Each module has `matches(config)` and `load(folder, config, asked)`. MMaDA and LLaDA-MoE before
 # LLaDA, whose keys or type they share.
@@ -26,7 +26,7 @@ def sees_pictures(folder: str) -> bool:
         return False
 
 
-def load_folder(folder: Path, asked: Asked) -> Model:
+def load_folder(folder: Path, asked: LoadOptions) -> Model:
     """The model in a folder."""
     config = read_json(folder, "config.json")
     asked = replace(asked, defaults={**asked.defaults, **read_settings(folder)})

@@ -16,8 +16,8 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
+from dard.core.errors import InputError
 from dard.models.base import Question, Soft
-from dard.state import InputError
 
 
 def forward(

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from dard.core.errors import InputError
 from dard.models.progress import Tell, fetching
-from dard.state import InputError
 
 FILES = ("*.json", "*.safetensors", "*.model", "*.txt", "*.jinja")  # weights, configs, tokenizers; never *.py
 PICKLES = ("pytorch_model*.bin",)  # weights of an older repository, of which only tensors will be read

@@ -13,7 +13,7 @@ import torch
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from dard.state import InputError
+from dard.core.errors import InputError
 
 MEGAPIXELS_AT_MOST = 20
 FITS = ("crop", "squeeze")

@@ -15,10 +15,10 @@ from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-from dard.models.asked import Asked
+from dard.core.errors import InputError
 from dard.models.backbone import BackboneModel
 from dard.models.checkpoint import check_switches, load_network, load_tokenizer
-from dard.state import InputError
+from dard.models.loading import LoadOptions
 
 NAMES = {
     r"^model\.transformer\.wte\.": "model.embed_tokens.",
@@ -58,11 +58,11 @@ def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") == "llada"
 
 
-def load(folder: Path, config: dict[str, Any], asked: Asked) -> BackboneModel:
+def load(folder: Path, config: dict[str, Any], asked: LoadOptions) -> BackboneModel:
     return BackboneModel.of(folder, config, load_llama(folder, config, asked), load_tokenizer(folder), asked)
 
 
-def load_llama(folder: Path, config: dict[str, Any], asked: Asked) -> LlamaForCausalLM:
+def load_llama(folder: Path, config: dict[str, Any], asked: LoadOptions) -> LlamaForCausalLM:
     network = load_network(folder, LlamaForCausalLM, llama_config(config), asked.placement, NAMES)
     if config.get("rope_full_precision", True):
         rotate_in_float32(network)

@@ -11,10 +11,10 @@ from typing import Any
 
 from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 
-from dard.models.asked import Asked
+from dard.core.errors import InputError
 from dard.models.backbone import BackboneModel
 from dard.models.checkpoint import check_switches, load_network, load_tokenizer
-from dard.state import InputError
+from dard.models.loading import LoadOptions
 
 # What a Qwen3-MoE has built in.
 QWEN: dict[str, tuple[Any, ...]] = {
@@ -34,7 +34,7 @@ def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") in ("llada", "lladamoe") and "num_experts" in config
 
 
-def load(folder: Path, config: dict[str, Any], asked: Asked) -> BackboneModel:
+def load(folder: Path, config: dict[str, Any], asked: LoadOptions) -> BackboneModel:
     network = load_network(folder, Qwen3MoeForCausalLM, moe_config(config), asked.placement)
     tokenizer = load_tokenizer(folder)
     if tokenizer.mask_token_id is None:

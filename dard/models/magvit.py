@@ -16,7 +16,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from dard.state import InputError
+from dard.core.errors import InputError
 
 REPOSITORY = "showlab/magvitv2"
 WEIGHTS = "pytorch_model.safetensors"

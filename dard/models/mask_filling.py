@@ -30,10 +30,10 @@ from transformers import (
     Qwen3ForCausalLM,
 )
 
-from dard.models.asked import Asked
+from dard.core.errors import InputError
 from dard.models.backbone import BackboneModel
 from dard.models.checkpoint import as_config, load_network, load_tokenizer
-from dard.state import InputError
+from dard.models.loading import LoadOptions
 
 NETWORKS: dict[str, tuple[Any, Any]] = {
     "llama": (LlamaConfig, LlamaForCausalLM),
@@ -68,7 +68,7 @@ def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") in KINDS | NETWORKS
 
 
-def load(folder: Path, config: dict[str, Any], asked: Asked) -> BackboneModel:
+def load(folder: Path, config: dict[str, Any], asked: LoadOptions) -> BackboneModel:
     kind = KINDS.get(config["model_type"])
     size = int(config.get(kind.block) or 0) if kind and kind.block else None
     # dLLM's block-diffusion checkpoints have the type of its others; only their name tells.

@@ -28,11 +28,11 @@ from transformers import (
     XLMRobertaForMaskedLM,
 )
 
-from dard.models.asked import Asked
+from dard.core.errors import InputError
 from dard.models.backbone import BackboneModel
 from dard.models.base import Question
 from dard.models.checkpoint import as_config, load_network, load_tokenizer
-from dard.state import InputError
+from dard.models.loading import LoadOptions
 
 FAMILIES: dict[str, tuple[Any, Any]] = {
     "bert": (BertConfig, BertForMaskedLM),
@@ -49,7 +49,7 @@ def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") in FAMILIES
 
 
-def load(folder: Path, config: dict[str, Any], asked: Asked) -> MaskedLanguageModel:
+def load(folder: Path, config: dict[str, Any], asked: LoadOptions) -> MaskedLanguageModel:
     settings, family = FAMILIES[config["model_type"]]
     network = load_network(folder, family, as_config(settings, config), asked.placement)
     tokenizer = load_tokenizer(folder)

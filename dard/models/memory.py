@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from dard.state import InputError
+from dard.core.errors import InputError
 
 GB = 1_000_000_000
 SLACK = 1.1  # weights are not all a forward pass needs

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dard.core.errors import InputError
 from dard.models import llada
-from dard.models.asked import Asked
 from dard.models.backbone import BackboneModel
 from dard.models.checkpoint import load_tokenizer
 from dard.models.hub import download
 from dard.models.images import ImageSource, as_pixels, open_image
+from dard.models.loading import LoadOptions
 from dard.models.magvit import REPOSITORY, Encoder, load_encoder
 from dard.models.memory import memory_guard
-from dard.state import InputError
 
 SOI, EOI, MMU = 126084, 126085, 126089  # reserved tokens of LLaDA's vocabulary that MMaDA uses as marks
 MARKS = {SOI: "<|soi|>", EOI: "<|eoi|>", MMU: "<|mmu|>"}
@@ -43,7 +43,7 @@ def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") == "mmada" or "MMadaModelLM" in (config.get("architectures") or ())
 
 
-def load(folder: Path, config: dict[str, Any], asked: Asked) -> MmadaModel:
+def load(folder: Path, config: dict[str, Any], asked: LoadOptions) -> MmadaModel:
     rows = {"embedding_size": config.get("new_vocab_size") or config.get("embedding_size")}
     network = llada.load_llama(folder, config | rows, asked)
     tokenizer = load_tokenizer(folder)

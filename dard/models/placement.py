@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from transformers import BitsAndBytesConfig
 
-from dard.extras import has, need
+from dard.core.errors import InputError
+from dard.core.extras import has, need
 from dard.models.progress import Tell
-from dard.state import InputError
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 BITS = (4, 8)

@@ -10,11 +10,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dard.folders import assets
+from dard.core.errors import InputError
+from dard.core.folders import assets
+from dard.core.plugins import load_packages
 from dard.models.base import Model
 from dard.models.card import Card
-from dard.plugins import load_packages
-from dard.state import InputError
 
 EMBEDDED = assets("model")
 LONG = {"gen_length": 256, "block_length": 128}  # the paper's

@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 import torch
 from torch import Tensor
 
-from dard.state import MASK_TEXT, UnknownWords
+from dard.core.errors import UnknownWords
+from dard.core.prompt import MASK_TEXT
 
 Rule = Callable[[int, Mapping[int, str]], Mapping[str, float]]
 END_TEXT = "[EOS]"
@@ -38,7 +39,7 @@ class ScriptedModel:
         unknown = list(dict.fromkeys(word for word in prompt.split() if word not in self.ids))
         if unknown:
             named = ", ".join(unknown)[:200]
-            raise UnknownWords(f"prompt holds words this scripted model does not know: {named}", unknown)
+            raise UnknownWords(f"holds words this scripted model does not know: {named}", unknown)
         return [self.ids[word] for word in prompt.split()]
 
     def decode(self, ids: Sequence[int]) -> str:

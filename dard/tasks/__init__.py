@@ -1,4 +1,7 @@
-"""Small worlds with prompts, answers and scorers.
+"""Small worlds with prompts, answers and scorers; benchmarks for real models in a folder of their own.
+
+Promises: plain Python, no torch; an answer is right or wrong by its text alone.
+Does not know: models, decoders, traces.
 
 >>> sorted(TASKS)
 ['arithmetic', 'captions', 'countdown', 'places', 'sudoku-open', 'sudoku-unique']

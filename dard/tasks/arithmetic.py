@@ -28,6 +28,7 @@ from dard.tasks.base import (
     held_out,
     read_number,
     spell,
+    starts,
     sum_text,
 )
 
@@ -48,6 +49,7 @@ LARGEST_RESULT = max(LARGEST_START + LARGEST_CHANGE, LARGEST_FACTOR * LARGEST_FA
 _PRODUCT_SHARE = 0.1
 _GENERATION_LENGTH = 24
 _FINAL = re.compile(r"The answer is ((?:\d )+)\.$")
+_ANSWERING = re.compile(r".*\bThe answer is\b(.*)")
 
 
 @dataclass(frozen=True)
@@ -196,6 +198,17 @@ class Arithmetic:
         match = _FINAL.search(written)
         right = match is not None and read_number(match.group(1).split()) == item.facts["result"]
         return Score(right, {"exact chain": float(written in item.facts["chains"])})
+
+    def answers(self, item: Item) -> tuple[str, ...]:
+        return item.facts["chains"]
+
+    def begins(self, item: Item, text: str) -> bool:
+        """By a chain so far right, or, since only the final answer counts, by that answer so far right."""
+        words = continuation(item, text)
+        answering = _ANSWERING.fullmatch(" ".join(words))
+        if answering:
+            return starts(answering[1].split(), f"{spell(item.facts['result'])} .")
+        return any(starts(words, chain) for chain in item.facts["chains"])
 
     def vocabulary(self) -> set[str]:
         fixed = "Q : has . He She and of How many ? A : + - * = The answer is Sums"

@@ -76,6 +76,11 @@ class Board:
     given: tuple[str | None, ...]
     look: Callable[[Sequence[str | None], bool], tuple[list[Mark], str]]
 
+    @property
+    def cells(self) -> tuple[int, int]:
+        """How many there are in a row, and in all."""
+        return self.width, len(self.given)
+
 
 class Judge(Protocol):
     """Items and who scores them: all that decoding needs of a small world or a benchmark."""
@@ -113,6 +118,24 @@ class Laid(Protocol):
 
     def board(self, item: Item) -> Board:
         """How the answer to an item is laid out."""
+        ...
+
+
+@runtime_checkable
+class Written(Protocol):
+    """What a task has beyond the others whose answers are written word after word: a region can end too soon."""
+
+    def begins(self, item: Item, text: str) -> bool:
+        """Whether a right answer begins with these words and goes on."""
+        ...
+
+
+@runtime_checkable
+class Counted(Protocol):
+    """What a task has beyond the others whose right answers can be listed."""
+
+    def answers(self, item: Item) -> Sequence[str]:
+        """Every answer to an item that is right word for word."""
         ...
 
 
@@ -175,6 +198,27 @@ def continuation(item: Item, text: str) -> list[str]:
         text = text[len(item.prompt) :]
     words = text.split()
     return words[: words.index(END)] if END in words else words
+
+
+def agrees(words: Sequence[str | None], whole: str) -> bool:
+    """Whether places can be filled to make a text and then its end, and those that are written agree; what stands after
+    an end does not matter.
+
+    >>> agrees([None, "+", None], "7 +"), agrees(["7", None], "7 + 5"), agrees(["7", "1"], "7")
+    (True, False, False)
+    """
+    text = whole.split()
+    ended = [*text, END][: len(words)]
+    return len(text) <= len(words) and all(word in (None, right) for word, right in zip(words, ended, strict=False))
+
+
+def starts(words: Sequence[str], whole: str) -> bool:
+    """Whether a text begins with these words and goes on.
+
+    >>> starts(["7", "+"], "7 + 5"), starts(["7"], "7"), starts(["1"], "12 + 5")
+    (True, False, False)
+    """
+    return len(words) < len(whole.split()) and whole.split()[: len(words)] == list(words)
 
 
 Fact = tuple[int, str, int]

@@ -8,7 +8,8 @@ Does not know: division, brackets, negative targets.
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
+from itertools import permutations, product
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from dard.tasks.base import (
     held_out,
     read_number,
     spell,
+    starts,
 )
 
 LARGEST = 12
@@ -77,6 +79,21 @@ def answers(shown: Numbers, target: int) -> list[str]:
     """
     a, b, c = map(spell, shown)
     return [f"{a} {s} {b} {t} {c} = {spell(target)} ." for s, t in _SIGNS if value(shown, (s, t)) == target]
+
+
+def _with_a_step(numbers: Numbers, target: int) -> Iterator[str]:
+    """Every right answer of one step and of two: the expression, what is left when its first sign is worked out, the
+    target."""
+    for shown in permutations(numbers):
+        for signs in _SIGNS:
+            if value(shown, signs) != target:
+                continue
+            (a, b, c), (s, t) = shown, signs
+            step = (a, s, compute(b, t, c)) if t == "*" and s != "*" else (compute(a, s, b), t, c)
+            expression = f"{spell(a)} {s} {spell(b)} {t} {spell(c)}"
+            yield f"{expression} = {spell(target)} ."
+            if step[0] >= 0:
+                yield f"{expression} = {spell(step[0])} {step[1]} {spell(step[2])} = {spell(target)} ."
 
 
 def _problems() -> dict[Problem, list[Numbers]]:
@@ -162,6 +179,13 @@ class Countdown:
     def score(self, item: Item, text: str) -> Score:
         words = continuation(item, text)
         return Score(self._is_valid(words, item.facts["numbers"], item.facts["target"]))
+
+    def answers(self, item: Item) -> list[str]:
+        return sorted(set(_with_a_step(item.facts["numbers"], item.facts["target"])))
+
+    def begins(self, item: Item, text: str) -> bool:
+        words = continuation(item, text)
+        return any(starts(words, answer) for answer in self.answers(item))
 
     def _is_valid(self, words: list[str], numbers: Numbers, target: int) -> bool:
         if not words or words[-1] != ".":

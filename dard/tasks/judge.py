@@ -1,18 +1,20 @@
 """Right or wrong, for any prompt that belongs to one of the worlds, whoever wrote it.
 
 Promises: a prompt is read back into the item it stands for, and that item's own scorer judges the text; a prompt of no
-world is not judged. Where a world's answers stand in rows, the prompt tells how.
+world is not judged. What a region had no room for is not wrong. Where a world's answers stand in rows, the prompt tells
+how.
 Does not know: decoders, models.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Literal
 
 from dard.tasks.arithmetic import GAINS, LOSSES, Arithmetic, Problem, facts_of
-from dard.tasks.base import MASK, Board, Item, Laid, Task, read_number
+from dard.tasks.base import MASK, Board, Counted, Item, Laid, Task, Written, agrees, read_number
 from dard.tasks.captions import PREDICATES, SUBJECTS, Captions
 from dard.tasks.countdown import Countdown
 from dard.tasks.places import CONTEXTS, Places
@@ -21,18 +23,45 @@ from dard.tasks.sudoku import OpenSudoku
 _DIGITS = r"((?:\d )*\d)"
 
 
-def judge(prompt: str, text: str) -> bool | None:
-    """Whether a decode of `prompt` that gave `text` is right; None if the prompt belongs to no world.
+CUT_OFF: Literal["cut off"] = "cut off"
+Judgement = bool | Literal["cut off"] | None
+
+
+def judge(prompt: str, text: str, full: bool = False) -> Judgement:
+    """Whether a decode of `prompt` that gave `text` is right; None if the prompt belongs to no world. A text that is
+    `full`, which its region's end has ended, is cut off if a right answer begins with it.
 
     >>> judge("The city of [MASK] [MASK] is on the Southern California coast .",
     ...       "The city of Los Diego is on the Southern California coast .")
     False
+    >>> judge("Countdown : 7 and 3 and 5 make 2 6 . Answer :", "7 * 3 + 5 = 2", full=True)
+    'cut off'
     >>> judge("Once upon a time", "there was") is None
     True
     """
-    prompt = " ".join(prompt.split())
-    found = [task.score(item, text).right for task, item in readings(prompt)]
-    return any(found) if found else None
+    found = list(readings(" ".join(prompt.split())))
+    if any(task.score(item, text).right for task, item in found):
+        return True
+    if full and any(task.begins(item, text) for task, item in found if isinstance(task, Written)):
+        return CUT_OFF
+    return False if found else None
+
+
+@lru_cache(maxsize=16)
+def answers(prompt: str) -> tuple[str, ...] | None:
+    """Every answer to a prompt that is right word for word; None where its world cannot list them."""
+    listed = [task.answers(item) for task, item in readings(" ".join(prompt.split())) if isinstance(task, Counted)]
+    return tuple(dict.fromkeys(answer for some in listed for answer in some)) if listed else None
+
+
+def answers_left(prompt: str, words: Sequence[str | None]) -> int | None:
+    """How many right answers agree with what is written so far, place by place (None: open); None as above.
+
+    >>> answers_left("Sudoku : 1 2 3 4 3 4 1 2 2 1 4 3 0 0 0 0 Solution :", [None] * 16)
+    1
+    """
+    known = answers(prompt)
+    return None if known is None else sum(agrees(words, answer) for answer in known)
 
 
 @lru_cache(maxsize=64)
@@ -46,6 +75,13 @@ def board(prompt: str) -> Board | None:
     """
     found = readings(" ".join(prompt.split()))
     return next((task.board(item) for task, item in found if isinstance(task, Laid)), None)
+
+
+def laid_out(prompt: str, words: Iterable[str], length: int) -> Board | None:
+    """The board of a decode with so many positions: there must be one for every cell, and the model's tokens must be
+    words, as those of the prompt show."""
+    laid = board(prompt)
+    return laid if laid and length >= len(laid.given) and list(words) == prompt.split() else None
 
 
 def readings(prompt: str) -> Iterator[tuple[Task, Item]]:

@@ -15,7 +15,7 @@ from itertools import combinations, permutations, takewhile
 
 import numpy as np
 
-from dard.tasks.base import END, Board, Example, Item, Mark, Score, continuation, distinct_items, held_out
+from dard.tasks.base import END, Board, Example, Item, Mark, Score, continuation, distinct_items, held_out, starts
 
 _SIDE = 4
 _CELLS = _SIDE * _SIDE
@@ -67,8 +67,10 @@ def _write(cells: np.ndarray) -> str:
 def clashes(words: Sequence[str | None]) -> list[Mark]:
     """Every pair of equal digits that shares a row, column or box, once and with all it shares.
 
-    >>> clashes(["1", "1", *[None] * 14])
-    [Mark(places=(0, 1), units=('row 1', 'box 1'), say="'1' twice in row 1 and box 1")]
+    >>> clashes(["1", "1", None, None, None, "1", *[None] * 10])
+    [Mark(places=(0, 1), units=('row 1', 'box 1'), say="'1' twice in row 1 and box 1, columns 1 and 2"), \
+Mark(places=(1, 5), units=('column 2', 'box 1'), say="'1' twice in column 2 and box 1, rows 1 and 2"), \
+Mark(places=(0, 5), units=('box 1',), say="'1' twice in box 1: row 1, column 1 and row 2, column 2")]
     """
     shared: dict[tuple[int, int], list[str]] = {}
     for name, unit in zip(_NAMES, _UNITS, strict=True):
@@ -76,14 +78,28 @@ def clashes(words: Sequence[str | None]) -> list[Mark]:
             if words[one] == words[other] and words[one] in _DIGITS:
                 shared.setdefault((one, other), []).append(name)
     return [
-        Mark(pair, tuple(units), f"'{words[pair[0]]}' twice in {' and '.join(units)}") for pair, units in shared.items()
+        Mark(pair, tuple(units), f"'{words[pair[0]]}' twice in {' and '.join(units)}{_cells(*pair)}")
+        for pair, units in shared.items()
     ]
+
+
+def _cell(number: int) -> str:
+    return f"row {number // _SIDE + 1}, column {number % _SIDE + 1}"
+
+
+def _cells(one: int, other: int) -> str:
+    """Where two cells are, once the row or column they share is named."""
+    if one // _SIDE == other // _SIDE:
+        return f", columns {one % _SIDE + 1} and {other % _SIDE + 1}"
+    if one % _SIDE == other % _SIDE:
+        return f", rows {one // _SIDE + 1} and {other // _SIDE + 1}"
+    return f": {_cell(one)} and {_cell(other)}"
 
 
 def _misfits(puzzle: Sequence[int], words: Sequence[str | None]) -> Iterator[Mark]:
     """What is wrong wherever else it stands: no digit, not the given one, or words after the last cell."""
     for cell, (given, word) in enumerate(zip(puzzle, words[:_CELLS], strict=True)):
-        place = f"'{word}' in row {cell // _SIDE + 1}, column {cell % _SIDE + 1}"
+        place = f"'{word}' in {_cell(cell)}"
         if word is not None and word not in _DIGITS:
             yield Mark((cell,), (), f"{place} is no digit from 1 to {_SIDE}")
         elif word is not None and given and word != str(given):
@@ -160,6 +176,13 @@ class _Sudoku(ABC):
         grid = tuple(int(word) for word in words)
         right = is_valid(grid) and all(given in (0, cell) for given, cell in zip(puzzle, grid, strict=True))
         return Score(right, {"blank cells": self._share_of_blanks(puzzle, grid)})
+
+    def answers(self, item: Item) -> list[str]:
+        return [_write(grid) for grid in solutions(np.array(item.facts["puzzle"]))]
+
+    def begins(self, item: Item, text: str) -> bool:
+        words = continuation(item, text)
+        return any(starts(words, answer) for answer in self.answers(item))
 
     def _share_of_blanks(self, puzzle: tuple[int, ...], grid: tuple[int, ...]) -> float:
         """The largest share of blank cells that agrees with a solution of the puzzle; none if it has no solution."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dard.tasks import TASKS, Example
 from dard.tasks.arithmetic import Arithmetic
 from dard.tasks.countdown import Countdown
-from dard.training.words import EOS_ID, MASK_ID, PAD_ID, word_list
+from dard.training.vocabulary import EOS_ID, MASK_ID, PAD_ID, word_list
 
 Source = Callable[[np.random.Generator, int], list[Example]]
 

@@ -12,9 +12,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from dard import driver
+from dard.decoding import loop
+from dard.decoding.session import Session
 from dard.models.base import Model
-from dard.session import Session
 from dard.tasks import MASK, TASKS, Item, Score, Task
 
 # One token per step, then a half, a quarter and an eighth of the steps.
@@ -43,7 +43,7 @@ def decode_items(model: Model, items: Sequence[Item], divisor: int) -> list[str]
         return Session(model, item.prompt, "standard", record=False, **settings)
 
     sessions = [begin(item) for item in items]
-    driver.finish(sessions)
+    loop.finish(sessions)
     return [session.trace.text for session in sessions]
 
 

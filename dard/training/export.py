@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from dard.training.network import Network, Shape
-from dard.training.words import EOS, EOS_ID, MASK, MASK_ID, PAD, PAD_ID, UNK, build_tokenizer
+from dard.training.vocabulary import EOS, EOS_ID, MASK, MASK_ID, PAD, PAD_ID, UNK, build_tokenizer
 
 _PREFIX = "model.transformer."
 # What `read_back` and a comparison of words need.

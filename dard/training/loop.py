@@ -18,12 +18,12 @@ import torch
 import torch.nn.functional as F
 from tokenizers import Tokenizer
 
-from dard.state import InputError
+from dard.core.errors import InputError
 from dard.training.corpus import STAGES, Corpus
 from dard.training.export import MODEL_FILES, read_back
 from dard.training.muon import Optimiser
 from dard.training.network import Network, Shape
-from dard.training.words import build_tokenizer, word_list
+from dard.training.vocabulary import build_tokenizer, word_list
 
 Report = Callable[[str], None]
 

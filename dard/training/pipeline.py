@@ -10,12 +10,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import dard
+from dard.models import load_model
 from dard.tasks import TASKS
-from dard.training.card import write_card
 from dard.training.evaluation import Figures, evaluate
 from dard.training.export import export
 from dard.training.loop import SMOKE, Budget, Recipe, run
+from dard.training.model_card import write_card
 
 _SMOKE_STEPS = 40
 _SMOKE_ITEMS = 2
@@ -43,6 +43,6 @@ def train(
     trained = run(recipe, budget, work, report, start=start)
     export(trained.network, out)
     report(f"wrote {out}; evaluating")
-    figures = evaluate(dard.load_model(out), tuple(TASKS), _SMOKE_ITEMS if smoke else items, report=report)
+    figures = evaluate(load_model(out), tuple(TASKS), _SMOKE_ITEMS if smoke else items, report=report)
     write_card(out, trained, figures)
     return figures

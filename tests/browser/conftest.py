@@ -1,8 +1,8 @@
 """A real Chromium for tests that look at pages.
 
-`visit(url)` opens a page in a context of its own, and runs `script` before what the page runs. When the test ends it
-fails if the page logged an error, threw one, opened a dialog, or asked for anything outside the origin it was opened
-from.
+`visit(url)` opens a page for a visitor of whom the browser knows nothing, and runs `script` before what the page runs.
+When the test ends it fails if the page logged an error, threw one, opened a dialog, or asked for anything outside the
+origin it was opened from.
 """
 
 from __future__ import annotations
@@ -15,14 +15,26 @@ from urllib.parse import urlsplit
 
 import gradio as gr
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Route, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Dialog,
+    Page,
+    Request,
+    expect,
+    sync_playwright,
+)
+from playwright.sync_api import Error as PlaywrightError
 
-from visual import service
 from visual.export import replay_html
 from visual.page import build_page
 from visual.readme import launch_chromium
-from visual.service import Studio
+from visual.server import opening
+from visual.server.studio import Studio
 
+PATIENCE = 60_000  # milliseconds: a busy machine is no failure
+LOOKS = ("color_scheme", "reduced_motion")  # of a page, whatever its window has
 KNOWN = """try {
     localStorage.setItem('dard-view', 'full');
     localStorage.setItem('dard-pause', 'off');
@@ -41,26 +53,77 @@ class Visit:
 def build_scripted_page(studio: Studio) -> gr.Blocks:
     """A page whose "embedded" model is the scripted one: too sure of both words for the first case's τ_u; with 0.8
     it goes the way the tests tell."""
-    cases = service.gallery()
+    cases = opening.gallery()
     for settings in (cases[0]["settings"], *(lane["settings"] for lane in cases[0]["lanes"])):
         if "tau_u" in settings:
             settings["tau_u"] = 0.8
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(service, "gallery", lambda: cases)
+        patch.setattr(opening, "gallery", lambda: cases)
         return build_page(studio)
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
+    """One for all tests of this process. Nothing but this machine can be reached from it."""
+    expect.set_options(timeout=PATIENCE)
     with sync_playwright() as playwright:
-        browser = launch_chromium(playwright)
+        browser = launch_chromium(playwright, "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1")
         yield browser
         browser.close()
 
 
+class Windows:
+    """Where pages are opened. A window of one's own costs more than the page in it, so the first visitor of a test gets
+    a tab of a window that is kept, in which nothing is left of the visitor before; all others get a window."""
+
+    def __init__(self, chromium: Browser) -> None:
+        self.chromium = chromium
+        self.kept: BrowserContext | None = None
+        self.free = True
+
+    def new(self, **options: Any) -> BrowserContext:
+        context = self.chromium.new_context(**options)
+        context.set_default_timeout(PATIENCE)
+        return context
+
+    def tab(self, options: dict[str, Any]) -> Page:
+        looks = {name: options[name] for name in LOOKS if name in options}
+        if not self.free or set(options) - {"viewport", *LOOKS}:
+            return self.new(**options).new_page()
+        self.free = False
+        self.kept = self.kept or self.new()
+        page = self.kept.new_page()
+        page.set_viewport_size(options["viewport"])
+        if looks:
+            page.emulate_media(**looks)
+        return page
+
+    def leave(self, contexts: set[BrowserContext]) -> None:
+        """Whatever is in the way of leaving a window as it was, another one is opened for the next test."""
+        self.free = True
+        for context in contexts:
+            try:
+                if context is not self.kept:
+                    raise PlaywrightError("of its own")
+                context.set_offline(False)
+                context.clear_permissions()
+                for page in context.pages:
+                    page.evaluate("localStorage.clear()")
+                    page.close()
+            except PlaywrightError:
+                context.close()
+                self.kept = None if context is self.kept else self.kept
+
+
+@pytest.fixture(scope="session")
+def windows(chromium: Browser) -> Windows:
+    return Windows(chromium)
+
+
 @pytest.fixture
-def visit(chromium: Browser) -> Iterator[Callable[..., Visit]]:
+def visit(windows: Windows) -> Iterator[Callable[..., Visit]]:
     visits: list[Visit] = []
+    listening: list[tuple[BrowserContext, Callable[[Request], None]]] = []
 
     def open_page(
         url: str,
@@ -70,25 +133,22 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Visit]]:
         newcomer: bool = False,
         **context_options: Any,
     ) -> Visit:
-        options = {"viewport": {"width": 1280, "height": 800}} | context_options
-        context = chromium.new_context(**options)
+        page = windows.tab({"viewport": {"width": 1280, "height": 800}} | context_options)
         if script:
-            context.add_init_script(script)
+            page.add_init_script(script)
         if not newcomer:  # has seen the first minute, and plays without pauses
-            context.add_init_script(KNOWN)
-        page = context.new_page()
+            page.add_init_script(KNOWN)
         found = Visit(page)
         visits.append(found)
         home = urlsplit(url)
 
-        def pass_or_refuse(route: Route) -> None:
-            found.requests.append(route.request.url)
-            there = urlsplit(route.request.url)
-            if there.scheme in ("data", "blob") or (there.scheme, there.netloc) == (home.scheme, home.netloc):
-                route.continue_()
-            else:
-                found.problems.append(f"asked for {route.request.url}")
-                route.abort()
+        def asks(request: Request) -> None:
+            there = urlsplit(request.url)
+            if there.scheme in ("data", "blob"):
+                return
+            found.requests.append(request.url)
+            if (there.scheme, there.netloc) != (home.scheme, home.netloc):
+                found.problems.append(f"asked for {request.url}")
 
         def heard(message: ConsoleMessage) -> None:
             if message.type in ("error", "warning"):
@@ -98,7 +158,8 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Visit]]:
             found.problems.append(f"opened a dialog: {dialog.message}")
             dialog.dismiss()
 
-        context.route("**/*", pass_or_refuse)
+        page.context.on("request", asks)
+        listening.append((page.context, asks))
         page.on("dialog", asked)
         page.on("console", heard)
         page.on("pageerror", lambda error: found.problems.append(f"threw: {error}"))
@@ -108,8 +169,9 @@ def visit(chromium: Browser) -> Iterator[Callable[..., Visit]]:
         return found
 
     yield open_page
-    for found in visits:
-        found.page.context.close()
+    for context, asks in listening:
+        context.remove_listener("request", asks)
+    windows.leave({found.page.context for found in visits})
     assert [problem for found in visits for problem in found.problems] == []
 
 

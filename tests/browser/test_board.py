@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -14,7 +15,7 @@ from dard.trace import Trace
 from tests.browser.test_exports import MARGIN, made, picture
 from tests.browser.test_replay import press, step_of, token
 from tests.tiny import written
-from visual.service import GALLERY
+from visual.server.cases import GALLERY
 
 Visiting = Callable[..., Any]
 PUZZLE = "Sudoku : 2 0 0 0 0 1 0 0 0 0 0 0 0 0 0 2 Solution :"
@@ -61,7 +62,7 @@ def test_sixteen_cells_with_a_bracket_wherever_two_clash(replay: Visiting) -> No
     assert page.evaluate(FEET, 0) == marked(page, 0, 1) == [2, 3, 7, 8, 10, 11, 12, 14]
     expect(page.locator(".dv-stand")).to_have_text("step 1 of 36 clashes so far, 0 open")
     expect(page.locator(".dv-clashes li")).to_have_text(
-        ["1 twice in row 1 and box 2", "and 5 more: row 3, box 4, row 4 …"]
+        ["1 twice in row 1 and box 2, columns 3 and 4", "and 5 more: row 3, box 4, row 4 …"]
     )
     bold = page.locator(".dv-number.dv-on").evaluate_all("all => all.map((text) => text.textContent)")
     assert bold == ["1", "3", "4", "1", "3", "4"], "rows, then columns"
@@ -133,6 +134,20 @@ def test_nothing_moves_and_nothing_is_cut(replay: Visiting, width: int) -> None:
     score = page.locator(".dv-p-score").bounding_box()
     assert (board["width"] > 0.9 * (panel["width"] - 26)) == (width != 1024), "a phone gives it the full width"
     assert (score["x"] > panel["x"] + panel["width"]) == (width == 1280), "a wide page has it beside the score"
+
+
+def test_a_line_about_a_clash_leads_to_its_cells(replay: Visiting) -> None:
+    page = replay(recorded("clashing"), "#step=1&position=0").page
+    line = page.get_by_role("button", name="1 twice in row 1 and box 2")
+    line.click()
+    assert page.evaluate("viewer.state.position") == 2
+    expect(token(page, 2)).to_have_class(re.compile(r"\bdv-sel\b"))
+    line.press("Enter")  # and on to the other one
+    assert page.evaluate("viewer.state.position") == 3
+    line.press("Enter")
+    assert page.evaluate("viewer.state.position") == 2 and step_of(page) == 1
+    page.get_by_role("button", name="and 5 more").click()
+    assert page.evaluate("viewer.state.position") == page.evaluate("viewer.lane.at(1).look.marks[1].places[0]")
 
 
 def test_side_by_side_cells_are_small_and_each_board_has_its_own_clashes(replay: Visiting) -> None:

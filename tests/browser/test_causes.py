@@ -12,8 +12,9 @@ from playwright.sync_api import Page, expect
 
 import dard
 from tests.browser.conftest import Visit
+from tests.helpers import serving
 from visual.page import build_page, launch_options
-from visual.service import Studio
+from visual.server.studio import Studio
 
 Visiting = Callable[..., Visit]
 CITY = "The city of [MASK] [MASK] is on the Southern California coast ."
@@ -24,9 +25,8 @@ SECOND = {"prompt": CITY, "decoder": "dard", "tau_c": 0.4, "tau_u": 0.5, "ran": 
 def server() -> Iterator[str]:
     studio = Studio()
     page = build_page(studio)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
-    yield url
-    page.close()
+    with serving(page, **launch_options()) as url:
+        yield url
 
 
 @pytest.fixture
@@ -54,11 +54,12 @@ def test_one_key_opens_the_causes_and_a_bar_leads_to_its_token(second: Callable[
     page = second()
     expect(page.get_by_label("mask", exact=True)).to_be_visible()
     page.keyboard.press("c")
-    expect(bars(page).first).to_have_attribute("aria-label", "without Los: 0.478, candidate", timeout=20_000)
+    first = "without Los, position 3: 0.478, candidate"
+    expect(bars(page).first).to_have_attribute("aria-label", first, timeout=20_000)
     expect(page.get_by_label("mask", exact=True)).to_be_hidden()
     assert bars(page).count() == 11
-    expect(page.locator(".dv-why")).to_contain_text("; without Los it would have had 0.48 and stayed a candidate.")
-    expect(causes(page)).to_contain_text("Los alone decides this: without it Diego would have had 0.478")
+    expect(page.locator(".dv-why")).to_contain_text("; without Los at 3 it would have had 0.48 and stayed a candidate.")
+    expect(causes(page)).to_contain_text("Los at 3 alone decides this: without it Diego would have had 0.478")
     expect(page.locator(".dv-tie text")).to_have_text("Los lowers it by .48")
     expect(page.locator(".dv-tie")).to_be_visible()
     tints = page.locator(".dv-tint:visible")
@@ -69,8 +70,12 @@ def test_one_key_opens_the_causes_and_a_bar_leads_to_its_token(second: Callable[
     bars(page).first.click()
     expect(page.locator(".dv-iplace")).to_have_text("position 3")
     hidden = page.get_by_label("if it had been seen").get_by_role("button")
-    expect(hidden).to_have_attribute("aria-label", "with Diego: 0.000, masked", timeout=20_000)
+    expect(hidden).to_have_attribute("aria-label", "with Diego, position 4: 0.000, masked", timeout=20_000)
     expect(causes(page)).to_contain_text("A close call: 0.502.")
+    scale = page.get_by_role("group", name="scale of the bars")
+    expect(scale.get_by_role("button")).to_have_text(["full scale", "zoomed in"])
+    scale.get_by_role("button", name="full scale").click()
+    expect(scale.get_by_role("button", name="full scale")).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".dv-tie")).to_have_count(0)
     page.keyboard.press("m")
     expect(page.get_by_label("mask", exact=True)).to_be_visible()
@@ -93,13 +98,67 @@ def test_hiding_a_token_makes_a_branch_that_says_so_and_has_a_link(
     page = second("causes")
     expect(bars(page).first).to_be_visible(timeout=20_000)
     causes(page).get_by_role("button", name="Branch here").click()
-    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los hidden from all", timeout=20_000)
-    expect(page.locator(".dv-say")).to_contain_text("Los was hidden from everyone in this pass, by hand")
+    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all", timeout=20_000)
+    expect(page.locator(".dv-say")).to_contain_text("Los at 3 was hidden from everyone in this pass, by hand")
     expect(page.locator(".dv-why")).to_contain_text("the shadow gives it 0.48")
     page.wait_for_function("new URL(location.href).searchParams.has('edits')")
     assert json.loads(page.evaluate("new URL(location.href).searchParams.get('edits')")) == [[2, 3, None, None, "all"]]
     again = visit(page.url, ready="button[data-position]:visible").page
-    expect(again.locator(".dv-branches")).to_contain_text("step 2: Los hidden from all", timeout=20_000)
+    expect(again.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all", timeout=20_000)
+
+
+FILLED = """(canvas, places) => {
+    const { width } = canvas.getBoundingClientRect();
+    const [copy, ratio, cell] = [canvas.cloneNode(), canvas.width / width, (width - 74) / 12];
+    const g = copy.getContext('2d', { willReadFrequently: true });
+    g.drawImage(canvas, 0, 0);
+    const ink = (x, y) => g.getImageData(Math.round(x * ratio), Math.round(y * ratio), 1, 1).data[3] > 0;
+    return places.map((j) => [6, 28].map((y) => ink(74 + j * cell + 3, y)));
+}"""
+
+
+def test_a_token_hidden_by_hand_is_drawn_as_hidden(second: Callable[..., Page]) -> None:
+    """In the mask, its sentence, reach, attention, the context strip and the causes."""
+    page = second("causes")
+    strip = page.locator(".dv-context")
+    expect(bars(page).first).to_be_visible(timeout=20_000)
+    assert strip.evaluate(FILLED, [2, 3]) == [[True, True], [True, True]]
+    causes(page).get_by_role("button", name="Branch here").click()
+    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all", timeout=20_000)
+    expect(causes(page)).to_contain_text(
+        "Nothing by the mask, which showed it every other decided token; "
+        "but Los at 3 was hidden from everyone in this pass, by hand.",
+        timeout=20_000,
+    )
+    expect(causes(page).locator(".dv-csum")).to_contain_text("Los at 3 was hidden from everyone in this pass, by hand.")
+    expect(page.locator("[data-position='3'] .dv-tint.dv-hid")).to_be_visible()
+    assert strip.evaluate(FILLED, [2, 3]) == [[True, True], [False, False]]
+    page.keyboard.press("m")
+    note = page.get_by_label("mask", exact=True).locator(".dv-masknote")
+    expect(note).to_contain_text("s4 → x3 blocked.")
+    expect(note).to_contain_text("may not see Los (U 0.51): Los at 3 was hidden from everyone in this pass, by hand.")
+    page.get_by_role("button", name="reach").click()
+    expect(page.get_by_label("mask", exact=True)).to_contain_text("none contaminated")
+    expect(note).not_to_contain_text("arrives")
+    page.get_by_role("button", name="attention").click()
+    expect(page.locator(".dv-insp")).to_contain_text("s query in layer 6: ", timeout=20_000)
+    expect(page.locator(".dv-insp")).not_to_contain_text("Los .")
+
+
+def test_a_token_hidden_by_hand_from_one_check_is_drawn_as_hidden_from_it(second: Callable[..., Page]) -> None:
+    page = second("causes")
+    expect(bars(page).first).to_be_visible(timeout=20_000)
+    causes(page).get_by_role("button", name="this check").click()
+    causes(page).get_by_role("button", name="Branch here").click()
+    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from position 4", timeout=20_000)
+    expect(page.get_by_label("if it had been seen").get_by_role("button")).to_have_attribute(
+        "aria-label", "with Los, position 3: 0.001, masked", timeout=20_000
+    )
+    expect(causes(page)).to_contain_text("Hidden by the mask, or by hand")
+    assert page.locator(".dv-context").evaluate(FILLED, [3]) == [[True, False]]
+    page.keyboard.press("m")
+    note = page.get_by_label("mask", exact=True).locator(".dv-masknote")
+    expect(note).to_contain_text("Los at 3 was hidden from the prediction of position 4, by hand.")
 
 
 def test_attention_is_drawn_on_the_mask_and_told_in_numbers(second: Callable[..., Page]) -> None:
@@ -135,8 +194,8 @@ def test_a_replay_shows_the_causes_it_was_saved_with_and_says_where_it_has_none(
     page.keyboard.press("ArrowLeft")
     page.locator("button[data-position='4']").first.click()
     page.keyboard.press("c")
-    expect(bars(page).first).to_have_attribute("aria-label", "without Los: 0.478, candidate")
-    expect(page.locator(".dv-why")).to_contain_text("without Los it would have had 0.48 and stayed a candidate.")
+    expect(bars(page).first).to_have_attribute("aria-label", "without Los, position 3: 0.478, candidate")
+    expect(page.locator(".dv-why")).to_contain_text("without Los at 3 it would have had 0.48 and stayed a candidate.")
     page.locator("button[data-position='3']").first.click()
     expect(causes(page)).to_contain_text("This run is a recording, and there is no model to ask.")
     page.keyboard.press("m")

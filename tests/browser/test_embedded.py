@@ -14,13 +14,15 @@ from PIL import Image
 from playwright.sync_api import Locator, Page, expect
 
 import dard
-from dard.folders import assets
+from dard.core.folders import assets
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
-from dard.samples import choose, open_folder
+from dard.results.samples import choose, open_folder
 from tests.browser.conftest import Visit, build_scripted_page
+from tests.helpers import serving
 from tests.test_samples import evaluation
 from visual.page import launch_options
-from visual.service import Studio, gallery
+from visual.server.cases import gallery
+from visual.server.studio import Studio
 
 Visiting = Callable[..., Visit]
 RECORDED = assets("results")
@@ -48,11 +50,10 @@ def seeing() -> Any:
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     studio = Studio(("embedded", "mmada-8b-mixcot"))
-    studio._loaded |= {"embedded": dard.load_model("embedded"), "mmada-8b-mixcot": seeing()}
+    studio.models.loaded |= {"embedded": dard.load_model("embedded"), "mmada-8b-mixcot": seeing()}
     page = build_scripted_page(studio)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
-    yield url
-    page.close()
+    with serving(page, **launch_options()) as url:
+        yield url
 
 
 def open_lab(visit: Visiting, server: str, **options: Any) -> Page:
@@ -259,7 +260,7 @@ def test_every_decoder_can_be_watched_and_compared(server: str, visit: Visiting)
     page.get_by_role("button", name="DAPD waits", exact=True).click()
     panel = page.get_by_role("region", name="dependencies")
     expect(panel.locator(".dv-graphnote")).to_contain_text("'3' at position 11".replace("'", ""))
-    page.get_by_role("button", name="Editing goes round", exact=True).click()
+    page.get_by_role("button", name="Editing in a cycle", exact=True).click()
     expect(page.locator(".dv-counter:visible")).to_contain_text("18", timeout=30_000)
     lesson = visit(f"{server}?lesson=12", ready=READY).page
     expect(lesson.locator(".dv-lane:visible .dv-who b")).to_have_text(["DARD", "WINO", "Saber", "DAPD", "ReMix"])

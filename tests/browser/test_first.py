@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
@@ -12,8 +13,9 @@ from playwright.sync_api import Locator, Page, expect
 import dard
 from dard.models.scripted import LOS_DIEGO
 from tests.browser.conftest import Visit
+from tests.helpers import serving
 from visual.page import build_page, launch_options
-from visual.service import Studio
+from visual.server.studio import Studio
 
 READY = "button[data-position]:visible"
 AT_ONCE = """new MutationObserver((_, observer) => {
@@ -22,17 +24,24 @@ AT_ONCE = """new MutationObserver((_, observer) => {
     observer.disconnect();
     button.click();
 }).observe(document, { subtree: true, attributes: true, childList: true });"""
+HEIGHTS = "(boxes) => Math.min(...boxes.map((box) => box.getBoundingClientRect().height))"
+WATCHED = """() => {
+    window.seen = [];
+    const look = () => seen.push(document.querySelector('.dv-buttons [data-name=Pause]')
+        ? +document.querySelector('.dv-counter b').textContent : -1);
+    const whole = { subtree: true, childList: true, characterData: true };
+    new MutationObserver(look).observe(document.querySelector('.dv-buttons'), whole);
+}"""
 PHONE = {"viewport": {"width": 390, "height": 844}}
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
     studio = Studio(("embedded",))
-    studio._loaded["embedded"] = dard.load_model("embedded")
+    studio.models.loaded["embedded"] = dard.load_model("embedded")
     page = build_page(studio)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
-    yield url
-    page.close()
+    with serving(page, **launch_options()) as url:
+        yield url
 
 
 @pytest.fixture
@@ -73,6 +82,9 @@ def test_doing_nothing_shows_a_revocation_and_why(first: Callable[..., Page], op
         page.keyboard.press("Shift")
         expect(page.locator(".df-do")).to_contain_text("Your turn")
         expect(page.locator(".df-do")).not_to_contain_text("space")
+        assert page.locator(".df-next .dv-chip").evaluate_all(HEIGHTS) >= 44
+        press(page, "Everything")
+        assert page.locator(".dw-gallery .dv-chip").evaluate_all(HEIGHTS) >= 44
     else:
         expect(verdicts(page).last).to_have_text("right: Los Angeles", timeout=10_000)
         press(page, "Again")
@@ -104,7 +116,7 @@ def test_keys_take_over_and_nothing_moves(first: Callable[..., Page]) -> None:
     page.keyboard.press(" ")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
     page.keyboard.press("Home")
-    for sentence in ("Start.", "Diego became a candidate", "Diego was revoked", "Angeles was unmasked"):
+    for sentence in ("Start.", "Diego at 4 became a candidate", "Diego was revoked", "Angeles at 4 was unmasked"):
         expect(callout(page)).to_contain_text(sentence)
         boxes.append(
             [page.locator(one).bounding_box() for one in (".df-bubble", ".dv-p-score", "[data-position='11']")]
@@ -140,6 +152,16 @@ def test_without_motion_it_stands_at_the_decisive_step(first: Callable[..., Page
     expect(callout(page)).to_contain_text("The best guess for this blank is now Angeles, 0.53")
     expect(page.locator("[data-position='4']:visible")).to_contain_text(".00")
     expect(page.get_by_role("button", name="Play", exact=True)).to_be_visible()
+    # Los has 0.502, and τ_u is 0.50: on its chip, on the ruler, and in every sentence the two are told apart.
+    expect(page.locator("[data-position='3']:visible")).to_contain_text(".502")
+    expect(page.locator(".df-pin bdi").last).to_have_text("Los .502")
+    page.keyboard.press("f")
+    los = page.locator("[data-position='3']:visible")
+    los.click()
+    expect(los.locator(".dv-n")).to_have_text(".502")
+    expect(los).to_have_attribute("aria-label", re.compile(r"confidence 0\.502"))
+    expect(page.locator(".dv-why")).to_contain_text("0.502, above τu = 0.500")
+    expect(page.locator(".dv-decides .dv-prow > span").first).to_have_text(".502")
 
 
 def test_everything_is_shown_when_asked_for_and_remembered(first: Callable[..., Page]) -> None:
@@ -150,8 +172,86 @@ def test_everything_is_shown_when_asked_for_and_remembered(first: Callable[..., 
     expect(page.get_by_role("combobox", name="Prompt")).to_have_value(LOS_DIEGO)
     expect(page.get_by_label("attention mask")).to_be_visible()
     expect(callout(page)).to_be_hidden()
-    page.goto(page.url.split("?")[0])
+    home = page.url.split("?")[0]
+    page.goto(home)
     expect(page.get_by_label("attention mask")).to_be_visible()
+    story = page.get_by_role("group", name="View").get_by_role("button", name="Story")
+    expect(story).to_have_attribute("aria-pressed", "false")
+    page.get_by_role("combobox", name="Prompt").press("f")  # a letter
+    expect(callout(page)).to_be_hidden()
+    page.keyboard.press("Escape")
+    page.keyboard.press("f")
+    expect(callout(page)).to_be_visible()
+    expect(story).to_have_attribute("aria-pressed", "true")
+    page.wait_for_url("**?show=story")
+    page.reload()
+    expect(callout(page)).to_be_visible()
+    page.locator(".df-next .dv-chip").first.click()  # a run of another prompt
+    expect(page.locator(".dw-gallery [aria-pressed=true]")).to_have_text("Clashing")
+    story.click()
+    expect(callout(page)).to_be_visible()
+    expect(page.locator(".df-hook")).to_be_visible()
+    page.get_by_role("group", name="View").get_by_role("button", name="Everything").click()
+    expect(page.get_by_role("combobox", name="Prompt")).to_have_value(LOS_DIEGO)
+    page.goto(f"{home}?show=story")  # a link counts more than what was chosen
+    expect(callout(page)).to_be_visible()
+
+
+def test_on_a_small_projector_nothing_is_covered_or_cut(first: Callable[..., Page]) -> None:
+    page = first("?projector=1", viewport={"width": 1280, "height": 720}, reduced_motion="reduce")
+    page.keyboard.press("End")
+    expect(verdicts(page).last).to_have_text("right: Los Angeles")
+    assert page.locator(".df-verdict").evaluate("(box) => box.scrollWidth <= box.clientWidth")
+    for tab in ("Watch", "Compare"):
+        page.get_by_role("tab", name=tab).click()
+        learn, tools = (
+            page.get_by_role("tab", name="Learn").bounding_box(),
+            page.locator(".dw-tools:visible").bounding_box(),
+        )
+        assert learn and tools and learn["x"] + learn["width"] <= tools["x"]
+        assert tools["x"] + tools["width"] <= 1280
+
+
+def test_a_sentence_of_ones_own_plays_from_its_start(first: Callable[..., Page]) -> None:
+    page = first()
+    press(page, "a sentence of your own")
+    field = page.get_by_role("combobox", name="Prompt")
+    expect(field).to_be_focused()
+    expect(field).to_have_attribute("placeholder", re.compile(r"\[MASK\]"))
+    expect(page.locator("[data-position='4']:visible")).to_have_attribute("aria-pressed", "true")
+    field.fill("The city of [MASK] Diego is on the [MASK] California coast .")
+    field.press("Escape")
+    expect(field).not_to_be_focused()
+    page.evaluate(WATCHED)
+    press(page, "Decode")
+    expect(page.locator("[data-position='3']:visible")).to_have_attribute("aria-pressed", "true")
+    expect(page.locator(".dv-judged:visible")).to_have_text("right")
+    steps = [step for step in page.evaluate("seen") if step >= 0]
+    assert steps[0] == 0, "it plays, and before the first step"
+
+
+def test_examples_are_one_stop_for_tab_and_a_focused_tab_is_seen(first: Callable[..., Page]) -> None:
+    page = first(reduced_motion="reduce")
+    page.keyboard.press("f")
+    chips = page.locator(".dw-gallery .dv-chip")
+    assert chips.evaluate_all("(all) => all.filter((chip) => chip.tabIndex === 0).length") == 1
+    chips.first.focus()
+    step = page.locator(".dv-counter:visible").inner_text()
+    page.keyboard.press("ArrowRight")
+    expect(chips.nth(1)).to_be_focused()
+    page.keyboard.press("End")
+    expect(chips.last).to_be_focused()
+    assert page.locator(".dv-counter:visible").inner_text() == step
+    page.keyboard.press("Tab")
+    assert page.evaluate("!document.activeElement.closest('.dw-gallery')")
+    page.keyboard.press("Shift+Tab")
+    expect(chips.last).to_be_focused()
+    page.get_by_role("tab", name="Watch").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Shift+Tab")
+    assert page.evaluate("document.activeElement.role") == "tab"
+    assert page.evaluate("parseFloat(getComputedStyle(document.activeElement).outlineWidth)") >= 2
 
 
 def test_a_link_opens_the_full_view_with_its_verdict_and_play_pauses(first: Callable[..., Page]) -> None:

@@ -17,8 +17,9 @@ from playwright.sync_api import Page, expect
 from dard import Trace, decode
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.browser.conftest import Visit, build_scripted_page
+from tests.helpers import serving
 from visual.page import launch_options
-from visual.service import Studio
+from visual.server.studio import Studio
 
 Visiting = Callable[..., Visit]
 READY = "button[data-position]:visible"
@@ -50,16 +51,15 @@ Object.defineProperty(window, 'dardStudio', {
 @pytest.fixture(scope="module")
 def studio() -> Studio:
     made = Studio(("embedded",))
-    made._loaded["embedded"] = los_diego()
+    made.models.loaded["embedded"] = los_diego()
     return made
 
 
 @pytest.fixture(scope="module")
 def server(studio: Studio) -> Iterator[str]:
     page = build_scripted_page(studio)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
-    yield url
-    page.close()
+    with serving(page, **launch_options()) as url:
+        yield url
 
 
 def slider(page: Page) -> Any:
@@ -82,9 +82,11 @@ def test_watch_shows_the_whole_run(server: str, visit: Visiting, heard: str) -> 
     expect(page.locator("button[data-position='3']")).to_have_attribute("aria-label", re.compile("San, unmasked"))
     expect(page.locator(".dw-busy")).to_have_count(0, timeout=LATE)
     assert page.evaluate("window.messages") > 0
+    slider(page).press("End")  # a sentence of one's own begins at its start, and plays
+    expect(slider(page)).to_have_attribute("aria-valuenow", "5")
     page.get_by_label("other token").fill("Los")
     press(page, "Branch here")
-    expect(page.get_by_role("button", name=re.compile("^step 5: "))).to_have_attribute(
+    expect(page.get_by_role("button", name=re.compile("^step 5, position 3: "))).to_have_attribute(
         "aria-pressed", "true", timeout=LATE
     )
 
@@ -94,7 +96,6 @@ def test_compare_shows_every_lane_and_its_table(server: str, visit: Visiting, he
     page = visit(server, ready=READY, script=LOSING % heard).page
     page.get_by_role("tab", name="Compare").click()
     expect(page.locator("button[data-position='3']:visible")).to_have_count(4, timeout=LATE)
-    page.get_by_role("button", name="Compare", exact=True).click()
     expect(page.locator(".dw-table tbody tr:visible")).to_have_count(4, timeout=LATE)
     states = page.locator("button[data-position]:visible").evaluate_all("(all) => all.map((one) => one.dataset.state)")
     assert set(states) == {"U"}
@@ -137,29 +138,29 @@ def test_a_run_that_the_server_has_forgotten_is_decoded_again(studio: Studio, se
     press(page, "Step")
     expect(slider(page)).to_have_attribute("aria-valuemax", "1")
     rested(page)
-    studio._runs.clear()
+    studio.runs.kept.clear()
     press(page, "Step")  # going on
     expect(notice(page)).to_have_text(AGAIN)
     expect(slider(page)).to_have_attribute("aria-valuemax", "2")
     rested(page)
     page.get_by_label("other token").fill("Los")
-    studio._runs.clear()
+    studio.runs.kept.clear()
     press(page, "Branch here")
-    branch = page.get_by_role("button", name=re.compile("^step 2: "))
+    branch = page.get_by_role("button", name=re.compile("^step 2, position 3: Los, candidate"))
     expect(branch).to_have_attribute("aria-pressed", "true")
     rested(page)
-    studio._runs.clear()
+    studio.runs.kept.clear()
     press(page, "Step")  # on the branch
     expect(slider(page)).to_have_attribute("aria-valuemax", "3")
     rested(page)
-    assert [len(run.lanes[1].trace.steps) for run in studio._runs.values()] == [3]
-    studio._runs.clear()
+    assert [len(run.lanes[1].trace.steps) for run in studio.runs.kept.values()] == [3]
+    studio.runs.kept.clear()
     page.get_by_role("button", name="original", exact=True).click()  # which the address does not lead to
     rested(page)
     expect(branch).to_have_attribute("aria-pressed", "true")
     expect(notice(page)).to_have_text(AGAIN)
     expect(page.get_by_role("alert")).to_be_hidden()
-    studio._runs.clear()
+    studio.runs.kept.clear()
     with page.expect_download() as saved:
         page.get_by_role("button", name="Export").click()
         page.get_by_role("menuitem", name="Trace (.json.gz)").click()
@@ -178,12 +179,12 @@ def test_of_several_branches_the_one_in_the_address_comes_back(studio: Studio, s
             expect(original).to_have_attribute("aria-pressed", "true")
         page.get_by_label("other token").fill(word)
         press(page, "Branch here")
-        expect(page.get_by_role("button", name=re.compile(f"^step 5: .*{word}"))).to_be_visible()
+        expect(page.get_by_role("button", name=re.compile(f"^step 5, position 3: {word}, "))).to_be_visible()
         rested(page)
-    studio._runs.clear()
+    studio.runs.kept.clear()
     original.click()
     expect(notice(page)).to_have_text(f"{AGAIN} Branches that are not in it are gone.")
-    expect(page.get_by_role("button", name=re.compile("^step 5: "))).to_have_count(1)
+    expect(page.get_by_role("button", name=re.compile("^step 5, position 3: "))).to_have_count(1)
 
 
 def test_a_comparison_comes_back_too(studio: Studio, server: str, visit: Visiting) -> None:
@@ -194,7 +195,7 @@ def test_a_comparison_comes_back_too(studio: Studio, server: str, visit: Visitin
     press(page, "Compare")
     expect(page.locator(".dw-table tbody tr:visible")).to_have_count(4)
     rested(page)
-    studio._runs.clear()
+    studio.runs.kept.clear()
     press(page, "Export")
     with page.expect_download() as saved:
         page.get_by_role("menuitem", name="Selected: trace").click()
@@ -211,7 +212,7 @@ def test_a_trace_from_a_file_stays_on_screen_and_one_is_told(
     page = visit(server + FRESH, ready=READY).page
     page.get_by_label("Trace file").set_input_files(file)
     expect(slider(page)).to_have_attribute("aria-valuemax", "5")
-    studio._runs.clear()
+    studio.runs.kept.clear()
     press(page, "Export")
     page.get_by_role("menuitem", name="Trace (.json.gz)").click()
     expect(page.get_by_text("It came from a file, so it cannot be decoded again")).to_be_visible()
@@ -232,7 +233,7 @@ def test_without_a_server_one_is_told_and_it_goes_on_when_it_is_back(
     press(page, "Step")
     expect(page.get_by_role("alert").filter(has_text="The server does not answer")).to_be_visible(timeout=LATE)
     expect(slider(page)).to_have_attribute("aria-valuemax", "1")
-    studio._runs.clear()
+    studio.runs.kept.clear()
     page.context.set_offline(False)
     told = notice(page).filter(has_text="The connection to the server was lost; this was decoded again")
     expect(told).to_be_visible(timeout=LATE)

@@ -1,9 +1,10 @@
-"""The widget in a real JupyterLab, and what it answers without one."""
+"""The widget in a real JupyterLab, and its two halves without one; what it answers: tests/contact/test_anywidget.py."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import dard
-from dard.models.scripted import LOS_DIEGO, los_diego
+from dard.models.scripted import LOS_DIEGO
+from tests.browser.conftest import Visit
+from tests.browser.test_causes import CITY
 from tests.helpers import started
 from tests.test_package import ROOT
 from visual.notebook import Notebook
@@ -36,7 +39,7 @@ def printed(page: Page, number: int, text: str) -> None:
 
 @pytest.mark.long
 def test_a_session_in_jupyterlab(chromium: Browser, tmp_path: Path) -> None:
-    """Step, Run and What if against the kernel's model; where one looks comes back, and can be set."""
+    """Step, Run, Causes and What if against the kernel's model; where one looks comes back, and can be set."""
     cells = [
         {"cell_type": "code", "id": f"c{n}", "source": text, "metadata": {}, "outputs": [], "execution_count": None}
         for n, text in enumerate(CELLS)
@@ -61,7 +64,10 @@ def test_a_session_in_jupyterlab(chromium: Browser, tmp_path: Path) -> None:
             page.get_by_role("button", name="Step", exact=True).click()
             expect(page.locator("[data-position='3']")).to_have_attribute("data-state", "M")
             page.locator("[data-position='3']").click()
-            expect(page.locator(".dv-why")).to_contain_text("Los was revoked")
+            expect(page.locator(".dv-why")).to_contain_text("Los at 3 was revoked")
+            page.get_by_role("tab", name="Causes").click()
+            expect(page.get_by_label("causes", exact=True)).to_contain_text("Diego at 4 alone decides this")
+            page.get_by_role("tab", name="Mask").click()
             page.wait_for_timeout(400)
             run_cell(page, 1)
             printed(page, 1, "2 3 2 ")
@@ -73,7 +79,7 @@ def test_a_session_in_jupyterlab(chromium: Browser, tmp_path: Path) -> None:
             expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuenow", "1")
             page.get_by_label("other token").fill("San")
             page.get_by_role("button", name="Branch here").click()
-            expect(page.locator(".dv-branches")).to_contain_text("step 1: 3 → San")
+            expect(page.locator(".dv-branches")).to_contain_text("step 1, position 3: San")
             page.get_by_role("button", name="Run to end").click()
             expect(page.get_by_role("button", name="Run to end")).to_be_disabled()
             page.wait_for_timeout(400)
@@ -84,25 +90,42 @@ def test_a_session_in_jupyterlab(chromium: Browser, tmp_path: Path) -> None:
             page.context.close()
 
 
-def test_a_widget_answers_as_the_page_does() -> None:
-    trace = dard.decode(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8)
-    still = dard.widget(trace)
-    assert isinstance(still, Notebook) and still.trace is trace and not still._live
-    session = dard.Session(los_diego(), LOS_DIEGO, tau_c=0.4, tau_u=0.8)
-    live = dard.widget(session)
-    told, made = live._answers("advance", {"steps": 1})
-    assert told["steps"][0]["step"]["i"] == 1 and made["lanes"][0]["steps"] == len(session.steps) == 1
-    assert live._answers("branch", {"step": 1, "position": 3, "token": "San", "state": "U"})[0]["branch"] == 1
-    live._branch = 1
-    assert live.trace is not session.trace and live.trace.word(live.trace.tokens[3]) == "San"
-    assert live._answers("export", {"kind": "trace"})[0]["name"] == "dard-trace.json.gz"
-    bad: list[tuple[Any, Any]] = [
-        ("start", {}), ("_view", {}), (5, {}), ("show", None), ("show", {"branch": 9}), ("advance", {"steps": "1"}),
-        ("life", {"position": 99}), ("gif", {"frames": ["x"]}),
-    ]  # fmt: skip
-    for name, data in bad:
-        [answer] = live._answers(name, data)
-        assert answer["kind"] == "error" and answer["text"]
-    assert still._answers("advance", {})[0]["kind"] == "error"
-    with pytest.raises(dard.InputError, match="Session or a Trace"):
-        dard.widget("a prompt")  # type: ignore[arg-type]
+HOST = """<!doctype html><meta charset="utf-8"><title>widget</title><style>{style}</style><body><div id="el"></div>
+<script type="module">{script}
+while (!window.kernel) await new Promise(requestAnimationFrame);
+let hear = null;
+const values = {{ step: 0, selected: -1, _branch: 0, _live: true }};
+widget.render({{ el: document.getElementById('el'), model: {{
+    get: (name) => values[name], set: (more) => Object.assign(values, more), save_changes() {{}}, off() {{}},
+    on: (name, call) => {{ if (name === 'msg:custom') hear = call; }},
+    send: (question) => kernel(question).then((answer) => hear(answer)),
+}} }});</script>"""
+
+
+def test_causes_attention_and_a_hidden_token_in_a_widget(visit: Callable[..., Visit], tmp_path: Path) -> None:
+    """What needs the model, asked by the widget's own script and answered by its kernel's half."""
+    session = dard.Session(dard.load_model("embedded"), CITY, tau_c=0.4, tau_u=0.5)
+    session.run()
+    widget, answers = Notebook(session), []
+    widget.send = answers.append  # type: ignore[method-assign]
+
+    def kernel(question: Any) -> Any:
+        widget._handle_custom_msg(question, [])
+        return answers.pop()
+
+    code = Notebook._esm.replace("export default", "const widget =")
+    file = tmp_path / "widget.html"
+    file.write_text(HOST.format(style=Notebook._css, script=code), encoding="utf-8")
+    page = visit(file.as_uri(), ready=None).page
+    page.expose_function("kernel", kernel)
+    page.locator("[data-position='4']").first.click()
+    page.get_by_role("slider", name="step", exact=True).press("ArrowRight")
+    page.get_by_role("slider", name="step", exact=True).press("ArrowRight")
+    page.get_by_role("tab", name="Causes").click()
+    causes = page.get_by_label("causes", exact=True)
+    expect(causes).to_contain_text("Los at 3 alone decides this", timeout=20_000)
+    causes.get_by_role("button", name="Branch here").click()
+    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all", timeout=20_000)
+    page.get_by_role("tab", name="Mask").click()
+    page.get_by_role("button", name="attention").click()
+    expect(page.locator(".dv-insp")).to_contain_text("s query in layer 6: ", timeout=20_000)

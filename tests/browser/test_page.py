@@ -13,7 +13,6 @@ from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
 import gradio as gr
 import pytest
-from gradio_client import Client
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from torch import Tensor
@@ -21,8 +20,10 @@ from torch import Tensor
 import dard
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
 from tests.browser.conftest import Visit, build_scripted_page
+from tests.helpers import serving
 from visual.page import launch_options
-from visual.service import Studio, gallery
+from visual.server.cases import gallery
+from visual.server.studio import Studio
 
 Visiting = Callable[..., Visit]
 READY = "button[data-position]:visible"
@@ -59,11 +60,10 @@ class SlowModel(ScriptedModel):
 def server() -> Iterator[str]:
     models = {"embedded": los_diego(), "hostile": hostile_model(), "slow": SlowModel()}
     studio = Studio(tuple(models))
-    studio._loaded |= models
+    studio.models.loaded |= models
     page = build_scripted_page(studio)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
-    yield url
-    page.close()
+    with serving(page, **launch_options()) as url:
+        yield url
 
 
 @pytest.fixture
@@ -102,7 +102,7 @@ def test_los_diego_by_clicking(watch: Visiting) -> None:
     expect(token(page, 3)).to_have_attribute("aria-label", re.compile("position 3, Los, candidate, confidence 0.51"))
     expect(token(page, 4)).to_have_attribute("aria-label", re.compile("position 4, Diego, candidate, confidence 0.57"))
     press(page, "Step")
-    expect(sentence(page)).to_contain_text("Los revoked")
+    expect(sentence(page)).to_contain_text("Los at 3 revoked")
     expect(token(page, 3)).to_have_attribute("data-state", "M")
     press(page, "Run to end")
     expect(token(page, 3)).to_have_attribute("data-state", "U")
@@ -157,7 +157,9 @@ def test_a_branch_is_listed_switchable_and_comparable(watch: Visiting) -> None:
     page.get_by_label("other token").fill("San")
     press(page, "unmasked")
     press(page, "Branch here")
-    expect(page.get_by_role("button", name="step 1: 3 → San, unmasked")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="step 1, position 3: San, unmasked")).to_have_attribute(
+        "aria-pressed", "true"
+    )
     expect(token(page, 3)).to_have_attribute("data-state", "U")
     press(page, "Run to end")
     expect(token(page, 4)).to_have_attribute("aria-label", re.compile("Diego, unmasked"))
@@ -202,7 +204,7 @@ def test_an_exported_trace_opens_again(watch: Visiting, tmp_path: Path) -> None:
     page.get_by_label("Trace file").set_input_files(files["Trace"])
     expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
     broken = tmp_path / "broken.json"
-    broken.write_text('{"format": "dard-trace", "version": 1, "model": "<img src=x onerror=alert(1)>"}')
+    broken.write_text('{"format": "dard-trace", "version": 2, "model": "<img src=x onerror=alert(1)>"}')
     page.get_by_label("Trace file").set_input_files(broken)
     expect(page.get_by_role("alert")).to_contain_text("trace file is broken")
     expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "5")
@@ -296,7 +298,7 @@ def test_an_edit_during_a_run_branches_from_its_step(watch: Visiting) -> None:
     expect(slider).to_have_attribute("aria-valuenow", str(step))
     expect(page.get_by_label("other token")).to_have_value("Say")
     press(page, "Branch here")
-    branch = page.get_by_role("button", name=f"step {step}: 1 → Say")
+    branch = page.get_by_role("button", name=f"step {step}, position 1: Say")
     expect(branch).to_have_attribute("aria-pressed", "true")
     expect(page.get_by_role("button", name="Run to end")).to_be_enabled()
 
@@ -349,6 +351,7 @@ def test_hostile_addresses_are_refused_as_text(server: str, visit: Visiting) -> 
         query = urlencode({"prompt": text, "model": text, "decoder": text, "tau_c": text, "step": text, "select": text})
         page = visit(f"{server}?{query}", ready="[role=alert]:not([hidden])").page
         expect(page.get_by_role("alert")).to_be_visible()
+        expect(page.locator(".dv-counter")).to_have_text("")  # nothing is on screen: no step 0 of 0
 
 
 def test_hostile_tokens_are_shown_as_text(watch: Visiting) -> None:
@@ -412,9 +415,6 @@ def test_compare_by_clicking(watch: Visiting) -> None:
 def open_compare(page: Page) -> Any:
     """The Compare tab with its first comparison made; returns the scrubber."""
     page.get_by_role("tab", name="Compare").focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("button[data-position='3']:visible")).to_have_count(4)
-    page.locator("input[aria-label=Prompt]:visible").focus()
     page.keyboard.press("Enter")
     expect(page.locator(".dw-table tbody tr:visible")).to_have_count(4)
     return page.locator("[role=slider][aria-label=step]:visible")
@@ -566,21 +566,6 @@ def test_learn_pages_drive_the_viewer_and_can_be_linked(watch: Visiting) -> None
     )
 
 
-def test_programs_decode_compare_step_and_ask_for_causes(server: str) -> None:
-    client = Client(server, verbose=False)
-    body = client.predict(LOS_DIEGO, "dard", "", {"tau_c": 0.4}, api_name="/decode")
-    assert body["text"].startswith("The city of San Diego")
-    both = client.predict(LOS_DIEGO, ["standard", "wino"], "", {"standard": {"steps": 1}}, api_name="/compare")
-    assert "Los Diego" in both["standard"]["text"] and list(both) == ["standard", "wino"]
-    first = client.predict(LOS_DIEGO, "dard", "", {"tau_c": 0.4}, "", api_name="/step")
-    second = client.predict("", "dard", "", {}, first["run"], api_name="/step")
-    assert (first["step"]["index"], second["step"]["index"]) == (1, 2)
-    found = client.predict(LOS_DIEGO, 2, 3, "dard", "", {"tau_c": 0.4, "tau_u": 0.8}, api_name="/causes")
-    assert (found["causes"][0]["position"], found["by"], found["state"]) == (4, "s", "M") and "Diego" in found["note"]
-    with pytest.raises(Exception, match="tau_c"):
-        client.predict(LOS_DIEGO, "dard", "", {"tau_c": 7}, api_name="/decode")
-
-
 def test_what_a_page_waits_for_is_small(server: str) -> None:
     """What `ready` depends on: Gradio walks through the props of its components at every change, and parses `head`."""
     text = urllib.request.urlopen(server).read().decode()
@@ -591,12 +576,11 @@ def test_what_a_page_waits_for_is_small(server: str) -> None:
 
 @pytest.mark.long
 def test_ready_is_printed_beside_a_one_button_page(
-    server: str, chromium: Browser, capsys: pytest.CaptureFixture[str]
+    server: str, chromium: Browser, figure: Callable[[str], None]
 ) -> None:
     """The bar is 1.3 × a one-button page; machines are noisy, so it is printed and not asserted."""
     with gr.Blocks() as plain:
         gr.Button("One")
-    _, url, _ = plain.launch(prevent_thread_lock=True, quiet=True, server_port=None)
 
     def seconds(address: str, ready: str) -> float:
         """By the browser's own clock, and without a test that looks at every request."""
@@ -606,8 +590,7 @@ def test_ready_is_printed_beside_a_one_button_page(
             page.wait_for_selector(ready)
             return page.evaluate("performance.now()") / 1000
 
-    times = [(seconds(url, "button:has-text('One')"), seconds(server, READY)) for _ in range(4)][1:]
-    plain.close()
+    with serving(plain) as url:
+        times = [(seconds(url, "button:has-text('One')"), seconds(server, READY)) for _ in range(4)][1:]
     ratio = sorted(mine / theirs for theirs, mine in times)[1]
-    with capsys.disabled():
-        print(f"\npage ready: {ratio:.2f} × a one-button page")
+    figure(f"page ready: {ratio:.2f} × a one-button page")

@@ -17,11 +17,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import dard
-from dard.frames import Frame, trace_of
 from dard.models.scripted import LOS_DIEGO, los_diego
-from dard.trace import Start, Step, Top, Trace
+from dard.trace import Step, Trace
+from dard.trace.frames import Frame
+from dard.trace.records import Start, Top
 from tests.tiny import random_model
-from visual.payload import graph, header, life, pack, payload, short, step_payload
+from visual.payload import graph, header, life, pack, payload, step_payload
 from visual.web import script, style
 
 Visiting = Callable[..., Any]
@@ -54,10 +55,10 @@ def live(visit: Visiting, tmp_path: Path) -> Callable[..., Page]:
         file = tmp_path / "live.html"
         file.write_text(
             f"""<!doctype html><meta charset="utf-8"><title>host</title>
-            <style>body {{ margin: 0 16px }} {style("viewer.css")}</style>
+            <style>body {{ margin: 0 16px }} {style("styles/viewer.css")}</style>
             <body><div id="viewer"></div><script type="text/plain" id="data">{pack(data)}</script>
-            <script type="module">{script("viewer.js")}
-            window.data = await modules['unpack.js'].unpack(document.getElementById('data').textContent);
+            <script type="module">{script("shell/viewer.js")}
+            window.data = await modules['data/packed.js'].unpack(document.getElementById('data').textContent);
             window.asked = [];
             const note = (name) => (...values) => {{ asked.push([name, ...values]); }};
             window.viewer = createViewer(document.getElementById('viewer'), {host}, {options});
@@ -99,9 +100,9 @@ def test_los_diego_by_clicking(replay: Visiting) -> None:
     )
     expect(token(page, 3).locator(".dv-t")).to_have_text("Los")
     expect(token(page, 3).locator(".dv-t")).to_have_css("text-decoration-line", "line-through")
-    expect(page.get_by_role("status")).to_contain_text("Los revoked")
+    expect(page.get_by_role("status")).to_contain_text("Los at 3 revoked")
     token(page, 3).click()
-    expect(page.locator(".dv-why")).to_contain_text("Los was revoked")
+    expect(page.locator(".dv-why")).to_contain_text("Los at 3 was revoked")
     press(page, "Run to end")
     assert step_of(page) == los().num_steps
     assert [token(page, i).locator(".dv-t").text_content() for i in (3, 4)] == ["San", "Diego"]
@@ -133,7 +134,7 @@ def test_panels_say_what_they_show(replay: Visiting) -> None:
     page = replay(los(), "#step=2&position=3").page
     for name, words in {
         "tokens": "1 masked · 1 candidate · 0 unmasked · 10 given", "score": "12 positions over 5 steps of DARD",
-        "inspector": "Position 3, Los. Los was revoked", "mask": "The attention mask of step 2",
+        "inspector": "Position 3, Los. Los at 3 was revoked", "mask": "The attention mask of step 2",
     }.items():  # fmt: skip
         expect(page.get_by_role("region", name=name)).to_have_attribute(
             "aria-description", re.compile(re.escape(words))
@@ -515,14 +516,13 @@ SCRUB = """async () => { const times = [];
     await new Promise((then) => requestAnimationFrame(() => setTimeout(then))); } return times; }"""
 
 
-def report(capsys: pytest.CaptureFixture[str], what: str, times: list[float]) -> None:
+def report(figure: Callable[[str], None], what: str, times: list[float]) -> None:
     """Times are printed, never asserted: the machine may be busy."""
     median, quarter = statistics.median(times), statistics.quantiles(times)[0]
-    with capsys.disabled():
-        print(f"\n{what}: median {median:.1f} ms of script per step, best quarter {quarter:.1f} ms")
+    figure(f"{what}: median {median:.1f} ms of script per step, best quarter {quarter:.1f} ms")
 
 
-def test_scrubbing_is_quick_and_asks_nobody(live: Callable[..., Page], capsys: pytest.CaptureFixture[str]) -> None:
+def test_scrubbing_is_quick_and_asks_nobody(live: Callable[..., Page], figure: Callable[[str], None]) -> None:
     trace = long_session(256, 24).trace
     host = "{ ask: async (name, { position }) => { asked.push(position); return data.life; } }"
     page = live({"first": payload(trace), "life": life(trace, 0)}, host)
@@ -531,14 +531,14 @@ def test_scrubbing_is_quick_and_asks_nobody(live: Callable[..., Page], capsys: p
     times = page.evaluate(SCRUB)
     assert page.evaluate("asked") == [0]
     assert page.evaluate("performance.getEntriesByType('resource').length") == before
-    report(capsys, "scrubbing at L = 256", times)
+    report(figure, "scrubbing at L = 256", times)
 
 
 @pytest.mark.long
-def test_scrubbing_four_decoders(live: Callable[..., Page], capsys: pytest.CaptureFixture[str]) -> None:
+def test_scrubbing_four_decoders(live: Callable[..., Page], figure: Callable[[str], None]) -> None:
     trace = long_session(128, 24).trace
     page = live({"first": [payload(trace, name) for name in "abcd"]}, "{}")
-    report(capsys, "scrubbing four decoders at L = 128", page.evaluate(SCRUB))
+    report(figure, "scrubbing four decoders at L = 128", page.evaluate(SCRUB))
 
 
 def long_recording(length: int, steps: int) -> Trace:
@@ -557,17 +557,16 @@ def long_recording(length: int, steps: int) -> Trace:
             masked, 5, [each for five in guesses.values() for each in five], [6000, 2000, 900, 500, 100] * len(masked)
         )
         frames.append(Frame(list(tokens), dict.fromkeys(masked, 0.6), {"x": top} if step else {}))
-    return trace_of(frames, 0, lambda token: f"tok{token}", name="someone's sampler")
+    return Trace.of_frames(frames, 0, lambda token: f"tok{token}", name="someone's sampler")
 
 
-def test_a_long_recording_opens_and_is_scrubbed(replay: Visiting, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_long_recording_opens_and_is_scrubbed(replay: Visiting, figure: Callable[[str], None]) -> None:
     trace = long_recording(512, 200)
     assert trace.num_steps == 200 and sum(len(step.demoted) for step in trace.steps) > 100
     page = replay(trace).page
     opened = page.evaluate("performance.now()")  # since the page was asked for
-    with capsys.disabled():
-        print(f"\na recording of 512 positions and 200 steps: open after {opened:.0f} ms")
-    report(capsys, "scrubbing it, every fourth step", page.evaluate(SCRUB.replace("step++", "step += 4")))
+    figure(f"a recording of 512 positions and 200 steps: open after {opened:.0f} ms")
+    report(figure, "scrubbing it, every fourth step", page.evaluate(SCRUB.replace("step++", "step += 4")))
     assert page.evaluate("viewer.lanes[0].frames.length") == 201
 
 
@@ -581,7 +580,9 @@ def test_what_was_not_measured_is_said_and_not_drawn_as_zero(replay: Visiting) -
     expect(token(page, 1)).to_have_class(re.compile("dv-unmeasured"))
     expect(token(page, 0)).not_to_have_class(re.compile("dv-unmeasured"))
     token(page, 1).click()
-    expect(page.locator(".dv-why")).to_have_text("seven was decided, as unmasked: its confidence was not measured.")
+    expect(page.locator(".dv-why")).to_have_text(
+        "seven at 1 was decided, as unmasked: its confidence was not measured."
+    )
     expect(page.locator(".dv-lifeline")).to_have_attribute("aria-label", re.compile("confidence not measured$"))
     expect(page.get_by_role("region", name="inspector")).to_contain_text("top 5not measured")
     expect(page.locator(".dv-maskmessage")).to_contain_text("No mask was recorded")
@@ -593,7 +594,7 @@ def test_what_was_not_measured_is_said_and_not_drawn_as_zero(replay: Visiting) -
 def test_a_mask_without_a_shadow_is_drawn_as_it_is(replay: Visiting) -> None:
     mask = np.tril(np.ones((5, 5), dtype=bool))
     frames = [Frame([7, 0, 0, 0, 0]), Frame([7, 8, 0, 0, 0], mask=mask), Frame([7, 8, 9, 9, 9], mask=mask)]
-    page = replay(trace_of(frames, 0, {7: "a", 8: "b", 9: "c"}), "#step=2&position=1").page
+    page = replay(Trace.of_frames(frames, 0, {7: "a", 8: "b", 9: "c"}), "#step=2&position=1").page
     expect(page.locator(".dv-masknote:not(.dv-graphnote)")).to_have_text(
         re.compile(r"x1 → x0 visible\. The mask at 1 \(M\) sees b \(U –\)\.")
     )
@@ -652,7 +653,7 @@ def test_a_replay_tells_who_kept_whom_waiting_and_asks_nobody(replay: Visiting) 
 
 
 def test_scrubbing_a_graph_is_quick_and_fetches_it_once_per_step(
-    live: Callable[..., Page], capsys: pytest.CaptureFixture[str]
+    live: Callable[..., Page], figure: Callable[[str], None]
 ) -> None:
     trace = dapd(128, 24)
     data = {"first": payload(trace), "life": life(trace, 0), "graphs": {i: graph(trace, i) for i in range(1, 25)}}
@@ -665,7 +666,7 @@ def test_scrubbing_a_graph_is_quick_and_fetches_it_once_per_step(
     assert all(
         page.evaluate("viewer.lane.frames.slice(1).map((f) => f.cells.length === f.graph.positions.length ** 2)")
     )
-    report(capsys, "scrubbing dependencies at L = 128", times)
+    report(figure, "scrubbing dependencies at L = 128", times)
 
 
 def test_a_mask_shows_what_it_is_made_of(replay: Visiting) -> None:
@@ -731,9 +732,9 @@ def test_steps_and_start_of_a_trace_are_what_the_page_holds(replay: Visiting) ->
     for frame, moment in zip(frames, moments, strict=True):
         assert frame["tokens"] == moment.tokens
         assert frame["states"] == moment.states
-        assert frame["confidence"] == [short(c) for c in moment.confidence]
+        assert frame["confidence"] == list(moment.confidence)
     for frame, step in zip(frames[1:], trace.steps, strict=True):
         mask = None if step.mask is None else np.packbits(step.mask, axis=1).flatten().tolist()
         assert frame["mask"] == mask
         if frame["weights"] is not None:
-            assert frame["weights"] == [None if w is None else short(w) for w in step.weights]
+            assert frame["weights"] == step.weights

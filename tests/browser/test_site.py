@@ -11,10 +11,11 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
 from tests.browser.test_open import served
-from visual.service import gallery, lessons
+from visual.server.cases import gallery, lessons
 from visual.site import main
 
 Visiting = Callable[..., Visit]
+pytestmark = pytest.mark.xdist_group("site")  # which takes a while to write
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +56,34 @@ def test_learn(site: str, visit: Visiting) -> None:
     expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
     page.reload()
     expect(page.locator(".dl-title")).to_have_text(lessons()[-1]["title"])
+
+
+def test_a_page_that_was_turned_is_there_after_a_reload(site: str, visit: Visiting) -> None:
+    """Before its decode has arrived, which here it never does."""
+    page = visit(f"{site}/learn.html", ready="button[data-position]").page
+    page.route(re.compile("/learn/[12].txt"), lambda route: None)
+    for lesson in lessons()[1:3]:
+        page.get_by_role("button", name="Next").click()
+        expect(page.locator(".dl-title")).to_have_text(lesson["title"])
+    page.reload()
+    expect(page.locator(".dl-title")).to_have_text(lessons()[2]["title"])
+    page.go_back()
+    expect(page.locator(".dl-title")).to_have_text(lessons()[1]["title"])
+
+
+def test_whoever_leaves_at_once_comes_back_to_the_same_step(site: str, visit: Visiting) -> None:
+    page = visit(f"{site}/learn.html?lesson=2", ready="button[data-position]").page
+    slider = page.get_by_role("slider", name="step", exact=True)
+    expect(slider).to_have_attribute("aria-valuenow", "0")
+    page.wait_for_url(re.compile("step=0"))
+    page.wait_for_timeout(500)  # when nothing is left to be written
+    slider.evaluate("""(slider) => {
+        slider.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true }));
+        location.href = 'view.html';
+    }""")
+    page.wait_for_url(re.compile("view.html"))
+    page.go_back()
+    expect(slider).to_have_attribute("aria-valuenow", "1")
 
 
 def test_recorded_results(site: str, visit: Visiting) -> None:

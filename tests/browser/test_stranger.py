@@ -10,12 +10,13 @@ import pytest
 from playwright.sync_api import expect
 
 import dard
+from dard.core.plugins import load_file
 from dard.decoders import DECODERS
-from dard.plugins import load_file
 from tests.browser.conftest import Visit
+from tests.helpers import serving
 from tests.test_door import SUDOKU, example
 from visual.page import build_page, launch_options
-from visual.service import Studio
+from visual.server.studio import Studio
 
 Visiting = Callable[..., Visit]
 READY = "button[data-position]:visible"
@@ -28,11 +29,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     known = dict(DECODERS)
     load_file(str(file))
     studio = Studio(("embedded",))
-    studio._loaded["embedded"] = dard.load_model("embedded")
+    studio.models.loaded["embedded"] = dard.load_model("embedded")
     page = build_page(studio)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
-    yield url
-    page.close()
+    with serving(page, **launch_options()) as url:
+        yield url
     DECODERS.clear()
     DECODERS.update(known)
 

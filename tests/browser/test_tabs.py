@@ -16,8 +16,9 @@ import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.browser.conftest import Visit, build_scripted_page
 from tests.browser.test_open import DROP, sent
+from tests.helpers import serving
 from visual.page import launch_options
-from visual.service import Studio
+from visual.server.studio import Studio
 
 Visiting = Callable[..., Visit]
 Open = Callable[..., Page]
@@ -32,12 +33,11 @@ def server() -> Iterator[str]:
     mmada, unknown = los_diego(), los_diego()
     mmada.defaults = {"tau_c": 0.4, "tau_u": 0.9}  # type: ignore[attr-defined]
     unknown.defaults = {"tau_c": 0.35, "tau_u": 0.45}  # type: ignore[attr-defined]
-    studio._loaded |= {"embedded": dard.load_model("embedded"), "mmada-8b-mixcot": mmada}
+    studio.models.loaded |= {"embedded": dard.load_model("embedded"), "mmada-8b-mixcot": mmada}
     page = build_scripted_page(studio)
-    studio._loaded[FOLDER] = unknown
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
-    yield url
-    page.close()
+    studio.models.loaded[FOLDER] = unknown
+    with serving(page, **launch_options()) as url:
+        yield url
 
 
 @pytest.fixture
@@ -144,7 +144,9 @@ def branched(page: Page) -> None:
     page.get_by_label("other token").fill("San")
     page.get_by_label("unmasked", exact=True).click()
     press(page, "Branch here")
-    expect(page.get_by_role("button", name="step 1: 3 → San, unmasked")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="step 1, position 3: San, unmasked")).to_have_attribute(
+        "aria-pressed", "true"
+    )
     press(page, "Run to end")
     expect(token(page, 4)).to_have_attribute("aria-label", re.compile("Diego, unmasked"))
 
@@ -166,7 +168,9 @@ def test_side_by_side_each_lane_shows_its_own_data_and_branches_itself(opened: O
     page.get_by_label("other token").fill("Angeles")
     page.get_by_label("unmasked", exact=True).click()
     press(page, "Branch here")
-    expect(page.get_by_role("button", name="step 2: 4 → Angeles, unmasked")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="step 2, position 4: Angeles, unmasked")).to_have_attribute(
+        "aria-pressed", "true"
+    )
     expect(token(page, 3)).to_have_attribute("aria-label", re.compile("Los"))
 
 
@@ -332,7 +336,9 @@ def test_a_link_holds_branch_and_view(opened: Open) -> None:
     page.get_by_label("hide what comes later").check()
     at_place(page, "view", "later")
     page.reload()
-    expect(page.get_by_role("button", name="step 1: 3 → San, unmasked")).to_have_attribute("aria-pressed", "true")
+    expect(page.get_by_role("button", name="step 1, position 3: San, unmasked")).to_have_attribute(
+        "aria-pressed", "true"
+    )
     expect(token(page, 3)).to_have_attribute("aria-label", re.compile("San"))
     for name in ("by position", "reach", "w"):
         expect(page.locator("button:visible").get_by_text(name, exact=True)).to_have_attribute("aria-pressed", "true")

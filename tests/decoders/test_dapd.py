@@ -59,6 +59,15 @@ def test_confidence_is_a_softmax_in_float32(rest: float) -> None:
     )
 
 
+@pytest.mark.parametrize("sharpness", [8.0, 20.0])
+def test_direct_goes_as_published_where_probabilities_round_to_one(sharpness: float) -> None:
+    """24 models against the reference, which takes the softmax of the whole row in float32, rounding and all."""
+    seen: Counter[str] = Counter()
+    for seed in range(24):
+        seen += follow("dapd", words(seed, 4), gen_length=12, seed=seed, sharpness=sharpness, variant="direct")
+    assert seen["through"] > 100 and seen["too close"] < 0.1 * seen["steps"], seen
+
+
 def test_the_graph_says_who_kept_whom_waiting() -> None:
     """Every verdict can be read off the cells, the order and the limit of the file."""
     verdicts = Counter()

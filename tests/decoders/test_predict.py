@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import dard
 from dard.decoders.predict import mix_, predict, probability_of, top_values
 
 
@@ -65,3 +66,16 @@ def test_a_temperature_draws_from_the_softmax_and_reports_its_plain_probability(
     share = torch.bincount(found.token, minlength=4)[1:] / 20_000
     torch.testing.assert_close(share, p, atol=0.015, rtol=0)
     torch.testing.assert_close(found.probability, p[found.token - 1])
+
+
+def test_a_prediction_can_be_asked_for_some_of_its_positions() -> None:
+    logits = torch.eye(4, 9)[:, :9] * 9
+    known = predict(logits.clone(), mask_id=8, positions=[3, 5, 6, 9])
+    assert known.tokens_at([9, 5]) == {9: 3, 5: 1} and list(known.confidence_at([6])) == [6]
+    assert known.tokens_at([3, 5, 6, 9]) == predict(logits.clone(), mask_id=8).tokens_at([3, 5, 6, 9])
+    with pytest.raises(
+        dard.InputError, match=r"^a prediction of 4 rows at positions \[3, 5, 6, 9\] was asked for .*\[4\];"
+    ):
+        known.tokens_at([4])
+    with pytest.raises(dard.InputError, match=r"^a prediction of 4 rows was asked for positions \[5\]; .* positions=…"):
+        predict(logits.clone(), mask_id=8).tokens_at([5])

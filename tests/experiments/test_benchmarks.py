@@ -17,9 +17,9 @@ import pyarrow.parquet
 import pytest
 
 from dard import InputError, load_model
+from dard.decoding.session import Session
 from dard.experiments.points import Point
-from dard.session import Session
-from dard.sweep import Job, Variant, decode_and_score, whole_text
+from dard.results.sweep import Job, Variant, decode_and_score, whole_text
 from dard.tasks import Item
 from dard.tasks.benchmarks import BENCHMARKS, PRESETS, open_benchmark
 from dard.tasks.benchmarks.mathematics import same_answer

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import dard
+from dard.analysis.ranks import rank_correlation
+from dard.analysis.swaps import authors
 from dard.experiments.catalogue import get_experiment
-from dard.ranks import rank_correlation
-from dard.verdicts import authors
 
 CITY = "The city of [MASK] [MASK] is on the Southern California coast ."
 

@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from dard import __main__ as command_line
-from dard.experiments import catalogue, cli, load
+from dard.cli import experiment as cli
+from dard.cli import main as command_line
+from dard.cli import options
+from dard.experiments import catalogue, load
 from dard.experiments.ablations import MixingAblation
-from dard.results import read
+from dard.results.file import read
 from tests.experiments.tiny_task import TinyTask, model
 
 ARGUMENTS = ["experiment", "mixing-ablation", "--task", "tiny", "--samples", "3", "--batch", "1"]
@@ -23,7 +25,7 @@ ARGUMENTS = ["experiment", "mixing-ablation", "--task", "tiny", "--samples", "3"
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command_line, "open_model", lambda args: model())
+    monkeypatch.setattr(options, "open_model", lambda args: model())
     monkeypatch.setitem(catalogue.TASKS, "tiny", TinyTask())
 
 

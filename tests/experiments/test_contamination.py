@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 
+from dard.analysis.swaps import DEEP, KINDS, OUT_OF_REACH, OWN, SEEN, swap_all, swaps
+from dard.decoding.session import Session
 from dard.experiments.contamination import COLOURS, pooled
 from dard.experiments.points import Point
 from dard.models.scripted import LOS_DIEGO, los_diego
-from dard.session import Session
-from dard.sweep import Variant
-from dard.verdicts import DEEP, KINDS, OUT_OF_REACH, OWN, SEEN, swap_all, swaps
+from dard.results.sweep import Variant
 from tests.tiny import random_model
 
 PROMPTS = ("w4 w9 w17", "w8 w21", "w30 w31")

@@ -10,12 +10,12 @@ import plotly.graph_objects
 import pytest
 
 from dard import InputError
+from dard.core.folders import assets
 from dard.experiments import EXPERIMENTS, load, make_plan, markdown, run, write_report
 from dard.experiments.endings import OTHER
 from dard.experiments.points import Point, by_decoder, frontier, points
 from dard.experiments.weight_statistics import counts, histogram
-from dard.folders import assets
-from dard.sweep import Scope
+from dard.results.sweep import Scope
 from dard.tasks import TASKS, Item
 from tests.experiments.tiny_task import TinyTask, TinyTemplates, model
 from tests.helpers import ALL_DECODERS
@@ -98,7 +98,7 @@ def test_weights_are_counted_once_each() -> None:
     plan = make_plan("weight-statistics", model(), TinyTask(), 3)
     for _ in run(plan):
         pass
-    from dard.session import Session
+    from dard.decoding.session import Session
 
     weights = []
     for item in plan.job.scope.items:

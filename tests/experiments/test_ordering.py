@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import dard
+from dard.analysis.ranks import CONFIDENCE, LARGEST_K, LEFT_TO_RIGHT, compare_orders, overlap, rank_difference
+from dard.decoding.session import Session
 from dard.experiments import make_plan, run
 from dard.experiments.ordering import means
 from dard.experiments.points import Point
-from dard.ranks import CONFIDENCE, LARGEST_K, LEFT_TO_RIGHT, compare_orders, overlap, rank_difference
-from dard.session import Session
 from tests.experiments.tiny_task import TinyTask, model
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import dard
-from dard.__main__ import build_parser, main
+from dard.cli.main import build_parser, main
 from dard.experiments import EXPERIMENTS, make_plan
 from dard.experiments.paper import PAPER
 

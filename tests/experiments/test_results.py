@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dard import InputError
-from dard.results import IDENTITY, add_rows, load, open_part, read
+from dard.results.file import IDENTITY, add_rows, load, open_part, read
 
 STEM = "pareto-tiny"
 

@@ -16,8 +16,8 @@ import dard
 from dard.experiments import load, make_plan, run
 from dard.experiments import plan as plan_module
 from dard.experiments.ablations import MixingAblation
-from dard.samples import of_results
-from dard.sweep import Process
+from dard.results.samples import of_results
+from dard.results.sweep import Process
 from tests.experiments.tiny_task import TinyTask, model, without_times
 
 STEM = "mixing-ablation-tiny"

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from dard.experiments.pareto import peaks
 from dard.experiments.points import Point, frontier, most_tokens
-from dard.metrics import area_under_parallelism, interval
-from dard.sweep import ONE_BY_ONE, Variant
+from dard.results.sweep import ONE_BY_ONE, Variant
+from dard.trace.metrics import area_under_parallelism, interval
 
 coordinate = st.tuples(st.integers(0, 10), st.integers(1, 12))
 clouds = st.lists(coordinate, min_size=1, max_size=25)

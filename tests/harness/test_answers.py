@@ -1,4 +1,5 @@
-"""Evaluation harnesses: answers and scores are those of our own scorer, and every decode is kept."""
+"""What a harness asks: answers as the library gives them, every decode kept, and problems told. lm-eval and lmms-eval
+themselves: tests/contact."""
 
 from __future__ import annotations
 
@@ -8,109 +9,20 @@ import types
 from pathlib import Path
 from typing import Any
 
-import lm_eval
 import pytest
-import yaml
-from lm_eval.tasks import TaskManager
 from PIL import Image
 
 import dard
-from dard.__main__ import main
 from dard.harness.answers import Answers, Request, pictured_prompt
-from dard.harness.lm import DardLM
 from dard.models import with_image
 from dard.models.mmada import MMU
-from dard.sweep import Job, Variant, sweep
 from dard.tasks import TASKS
-from dard.tasks.base import spell
-from tests.models.families import write_llada_chat, write_mmada
+from tests.models.families import write_mmada
 from tests.models.test_magvit import write_magvit
-
-COUNT = 16
-
-
-@pytest.fixture(scope="module")
-def task(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a task of lm-eval over arithmetic items."""
-    folder = tmp_path_factory.mktemp("task")
-    items = TASKS["arithmetic"].test_items(COUNT, 0)
-    records = [{"prompt": item.prompt, "target": spell(item.facts["result"])} for item in items]
-    (folder / "items.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
-    answer = {"function": "regex", "regex_pattern": r"The answer is (\d(?: \d)*) \.$"}
-    config = {
-        "task": "stories",
-        "dataset_path": "json",
-        "dataset_kwargs": {"data_files": {"test": str(folder / "items.jsonl")}, "cache_dir": str(folder / "cache")},
-        "test_split": "test",
-        "output_type": "generate_until",
-        "doc_to_text": "{{prompt}}",
-        "doc_to_target": "{{target}}",
-        "generation_kwargs": {"until": ["[EOS]"], "max_gen_toks": 24},
-        "filter_list": [{"name": "final", "filter": [answer, {"function": "take_first"}]}],
-        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True}],
-    }
-    (folder / "stories.yaml").write_text(yaml.safe_dump(config))
-    return folder
-
-
-def harness(task: Path, out: Path, *more: str, settings: str = "decoder=standard,per_pass=6") -> int:
-    common = ["--tasks", "stories", "--include_path", str(task), "--model_args", f"out={out},{settings}"]
-    return main(["lm-eval", *common, *more])
 
 
 def rows_of(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "samples.jsonl").read_text().splitlines()]
-
-
-def test_lm_eval_gives_our_own_scores_in_any_batch(task: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lm_eval.evaluator.add_env_info", lambda results: None)  # it asks pip, for ten seconds
-    only = TaskManager(include_path=str(task), include_defaults=False)  # the command reads thousands of files
-    one = DardLM(out=tmp_path / "one", decoder="standard", per_pass=6, batch_size=1)
-    one.judge(lm_eval.simple_evaluate(one, tasks=["stories"], task_manager=only))
-    assert harness(task, tmp_path / "eight", "--batch_size", "8") == 0
-    job = Job.of(dard.load_model("embedded"), TASKS["arithmetic"], COUNT)
-    own = [row for rows in sweep(job, [Variant("v", "standard", {"per_pass": 6})], COUNT) for row in rows]
-    names = ("sample", "text", "right", "score", "passes", "tokens", "revocations", "ended_by")
-    expected = [[row[name] for name in names] for row in own]
-    assert [[row[name] for name in names] for row in rows_of(tmp_path / "one")] == expected
-    assert [[row[name] for name in names] for row in rows_of(tmp_path / "eight")] == expected
-    assert {row["right"] for row in own} == {True, False}, "both must happen for equality to mean something"
-    run = json.loads((tmp_path / "eight" / "run.json").read_text())
-    assert run["results"]["stories"]["exact_match,final"] == sum(row["right"] for row in own) / COUNT
-    assert (run["format"], run["decoder"], run["settings"]["per_pass"], run["tasks"]) == (
-        "dard-run",
-        "standard",
-        6,
-        ["stories"],
-    )
-    for row in rows_of(tmp_path / "eight"):
-        trace = dard.Trace.load(tmp_path / "eight" / "traces" / row["trace"])
-        assert row["trace"] == f"{row['prompt_hash']}.json.gz" and trace.num_steps == row["passes"]
-        assert trace.text == row["text"] and row["target"] and row["problem"] is None
-
-
-def test_the_cache_of_answers_is_refused(
-    task: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert harness(task, tmp_path / "out", "--use_cache", str(tmp_path / "cache")) == 2
-    assert "use_cache is not allowed" in capsys.readouterr().err and not (tmp_path / "out").exists()
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(dard.InputError, match="use_cache is not allowed"):
-        lm_eval.simple_evaluate("dard", {"out": "other"}, tasks=["stories"], use_cache="answers")
-
-
-@pytest.mark.parametrize(
-    ("values", "words"),
-    [
-        ({"tau_q": 1}, "'tau_q' is neither a setting of dard nor an argument of load_model"),
-        ({"tau_c": 7}, "tau_c = 7 is not allowed"),
-        ({"batch_size": "auto"}, "batch_size = 'auto' is not allowed"),
-        ({"decoder": "x"}, "unknown decoder 'x'"),
-    ],
-)
-def test_bad_arguments_are_one_sentence(values: dict[str, Any], words: str, tmp_path: Path) -> None:
-    with pytest.raises(dard.InputError, match=words):
-        DardLM(out=tmp_path / "out", **values)
 
 
 def test_a_folder_that_holds_something_is_not_written_into(tmp_path: Path) -> None:
@@ -118,18 +30,6 @@ def test_a_folder_that_holds_something_is_not_written_into(tmp_path: Path) -> No
     with pytest.raises(dard.InputError, match="must be a folder that is new or empty"):
         Answers("test", out=tmp_path)
     assert (tmp_path / "run.json").read_text() == "mine"
-
-
-def test_an_answer_begun_by_a_task_goes_on_in_the_models_template(tmp_path: Path) -> None:
-    folder, _ = write_llada_chat(tmp_path / "m")
-    lm = DardLM(pretrained=str(folder), out=tmp_path / "out", device="cuda:0")  # which is what nobody asked for
-    turns = [{"role": "user", "content": "the city"}]
-    asked = lm.apply_chat_template(turns)
-    assert asked == dard.load_model(folder).decode(dard.load_model(folder).encode("the city"))
-    begun = lm.apply_chat_template([*turns, {"role": "assistant", "content": "It is"}], add_generation_prompt=False)
-    assert begun == asked + "It is"
-    with pytest.raises(dard.InputError, match="model 'embedded' has no chat template"):
-        DardLM(out=tmp_path / "plain").apply_chat_template(turns)
 
 
 def test_room_ends_noise_and_problems(tmp_path: Path) -> None:
@@ -150,12 +50,6 @@ def test_room_ends_noise_and_problems(tmp_path: Path) -> None:
     assert "this model takes at most" in third["problem"] and third["trace"] is None
     with pytest.raises(dard.InputError, match="none of the 1 samples could be decoded"):
         answers.answer([Request(list, "t", 3)])
-
-
-def test_likelihoods_are_refused(tmp_path: Path) -> None:
-    lm = DardLM(out=tmp_path / "out")
-    with pytest.raises(dard.InputError, match="task 'arc' compares likelihoods"):
-        lm.loglikelihood([types.SimpleNamespace(task_name="arc")])
 
 
 def test_lmms_eval_finds_a_model_that_sees_the_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,11 +14,11 @@ import pytest
 import torch
 
 import dard
-from dard.driver import ask
+from dard.analysis.reach import block_depth
+from dard.core.prompt import initial_state
+from dard.decoding.loop import ask
+from dard.decoding.session import Session
 from dard.models.base import as_trained
-from dard.reach import block_depth
-from dard.session import Session
-from dard.state import initial_state
 from tests.helpers import ALL_DECODERS, without_times
 from tests.models.families import SHIFTED, load_family
 from tests.models.test_families import asked
@@ -175,7 +175,7 @@ def test_another_block_length_is_refused(family: tuple[str, Any, Any]) -> None:
 def test_a_template_has_blocks_too(family: tuple[str, Any, Any]) -> None:
     _, model, _ = family
     state = initial_state(model, [5, 6, 7, 8, 9, model.mask_id, 10, model.mask_id, model.mask_id], 0, None)
-    assert (state.lead, state.block, list(state.block_range)) == (0, 1, [4, 5, 6, 7])
+    assert (state.prompt_overlap, state.block, list(state.block_range)) == (0, 1, [4, 5, 6, 7])
     for decoder in ALL_DECODERS:
         assert dard.decode(model, [5, model.mask_id, 7, 8, 9, 10, model.mask_id], decoder).finished
 
@@ -198,7 +198,7 @@ def test_the_payload_tells_the_browser(family: tuple[str, Any, Any]) -> None:
 
     _, model, _ = family
     head = header(dard.decode(model, [5, 6, 7, 8, 9], gen_length=11))
-    assert (head["block"], head["lead"], head["sees"]) == (4, 1, 4)
+    assert (head["block_size"], len(head["prompt_tokens"])) == (4, 5)
 
 
 def test_what_the_files_say(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import dard
-from dard.state import initial_state
+from dard.core.prompt import initial_state
 from tests.models.families import write_a2d, write_bert, write_llada_chat
 
 

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import dard
-from dard.attention import reach
+from dard.analysis.reach import reach
+from dard.decoding.session import Session
 from dard.models import Model, Question
 from dard.models.mask_filling import KINDS
-from dard.models.readers import with_readers
-from dard.session import Session
+from dard.models.shifted import with_readers
 from tests.models.families import write_dream
 
 

@@ -10,10 +10,10 @@ import pytest
 import torch
 
 import dard
+from dard.core.state import DecodeState
+from dard.decoding.session import Session
 from dard.models import Model, Question
 from dard.models.base import answer_all
-from dard.session import Session
-from dard.state import DecodeState
 from tests.helpers import ALL_DECODERS
 from tests.models.families import SHIFTED, WRITERS, load_family, places
 

@@ -82,6 +82,8 @@ def test_unknown_words_are_named_with_close_matches() -> None:
     sentence = str(caught.value)
     assert "prompt holds 2 words outside the 40 words of model 'random-0'" in sentence
     assert "'w77' (close: w7" in sentence and "'zebra'" in sentence and "w5" not in sentence.split("close")[0]
+    with pytest.raises(dard.InputError, match=r"'France'$"):  # neither Francisco nor rain is close to it
+        dard.load_model("embedded").encode("The city of France")
     with pytest.raises(dard.InputError, match=r"and 3 more$"):
         random_model(0).encode(" ".join(f"word{i}" for i in range(8)))
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 import dard
-from dard import __main__ as command_line
+from dard.cli import main as command_line
 from dard.models import CARDS
 from tests.models.families import write_a2d, write_bert, write_open_dllm, write_sdar
 from tests.models.folders import change_config
-from visual.service import Studio
+from visual.server.studio import Studio
 
 
 @pytest.mark.parametrize("kind", ["llama", "qwen2", "qwen3"])
@@ -82,7 +82,7 @@ def test_the_command_line_can_say_it(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_a_page_may_offer_it_beside_a_model_of_which_it_is_known(tmp_path: Path) -> None:
     folder, _ = write_open_dllm(tmp_path / "m")
     studio = Studio(("embedded", str(folder)), attention="bidirectional", shift=True)
-    models: list[Any] = [studio.model(name) for name in studio.models]
+    models: list[Any] = [studio.models.load(name) for name in studio.models.names]
     assert [model.shifted for model in models] == [False, True]
 
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 
 import dard
+from dard.core.prompt import initial_state
 from dard.models import Model
-from dard.state import initial_state
+from dard.models.checkpoint import load_tokenizer
 from tests.models.families import write_bert, write_distilbert, write_modernbert, write_roberta
 
 TEMPLATE = "The city of [MASK] is [MASK] and big."
@@ -103,6 +104,27 @@ def test_a_vocabulary_file_is_tokenizer_enough(write: Any, tmp_path: Path) -> No
     (folder / "tokenizer_config.json").unlink()
     model = dard.load_model(folder)
     assert model.encode("the cat sat") == expected and model.token_text(model.mask_id) == "[MASK]"
+
+
+@pytest.mark.parametrize(
+    ("words", "config", "spelled"),
+    [
+        ("E V", None, True),
+        ("E V", "{}", True),
+        ("e v", None, True),  # lower-cased, as ever
+        ("E ##v", None, False),  # small letters: too
+        ("E V", '{"do_lower_case": true}', False),  # as told
+    ],
+)
+def test_a_vocabulary_of_capitals_alone_is_not_lower_cased(
+    words: str, config: str | None, spelled: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words.split()]))
+    (tmp_path / "config.json").write_text('{"model_type": "bert"}')
+    if config is not None:
+        (tmp_path / "tokenizer_config.json").write_text(config)
+    tokenizer = load_tokenizer(tmp_path)
+    assert (tokenizer("E", add_special_tokens=False)["input_ids"] != [tokenizer.unk_token_id]) == spelled
 
 
 def test_far_layers_of_modernbert_see_near_positions_only(tmp_path: Path) -> None:

@@ -12,16 +12,17 @@ import pytest
 from PIL import Image
 
 import dard
+from dard.core.prompt import initial_state
 from dard.models import takes_images, with_image, with_thinking
 from dard.models.checkpoint import as_turn
 from dard.models.images import as_pixels, open_image
 from dard.models.mmada import EOI, MMU, SOI, TEMPLATE, THINK
 from dard.models.scripted import los_diego
-from dard.state import initial_state
 from tests.models.families import LLAMA_CHAT, TEXT_TOKENS
 from tests.models.folders import change_config
 from tests.models.test_magvit import write_magvit
-from visual.service import Studio, page_config
+from visual.server.opening import page_config
+from visual.server.studio import Studio
 
 
 @pytest.fixture(scope="module")

@@ -21,11 +21,11 @@ from torch import Tensor
 
 import dard
 from dard.decoders import DECODERS
-from dard.driver import ask, finish
+from dard.decoding.loop import ask, finish
+from dard.decoding.session import Session
 from dard.models.backbone import BackboneModel
 from dard.models.base import Frozen, Question, Soft, answer, answer_all
 from dard.models.prefix import PrefixCache, name_of, size_of
-from dard.session import Session
 from tests import reference
 from tests.decoders.follow import TINY_GAP, words
 from tests.helpers import ALL_DECODERS, LOGITS_ALONE, without_times

@@ -16,15 +16,16 @@ import pytest
 import torch
 
 import dard
-from dard import cause, driver
+from dard.analysis import causes as cause
 from dard.decoders import DECODERS
+from dard.decoding import loop
+from dard.decoding.session import Session
 from dard.experiments import make_plan, run
 from dard.models import Question, with_image
 from dard.models.base import answer, answer_all
 from dard.models.masked_lm import MaskedLanguageModel, whole_head
 from dard.models.memory import NotEnoughMemory, memory_report
 from dard.models.prefix import PrefixCache
-from dard.session import Session
 from tests.experiments import tiny_task
 from tests.models.families import SAID, SHIFTED, WRITERS, load_family
 from tests.models.mixes import random_soft
@@ -55,7 +56,7 @@ CASES = [(name, settings) for name in DECODERS for settings in [*ALL, *MORE.get(
 def no_inference_mode(monkeypatch: pytest.MonkeyPatch) -> None:
     """It knows no tensors that are made in Python."""
     monkeypatch.setattr(torch, "inference_mode", torch.no_grad)
-    monkeypatch.setattr(driver, "finish_step", driver.finish_step.__wrapped__)  # type: ignore[attr-defined]
+    monkeypatch.setattr(loop, "finish_step", loop.finish_step.__wrapped__)  # type: ignore[attr-defined]
 
 
 @pytest.fixture
@@ -156,11 +157,11 @@ def check_cost(gpu: Pretending, what: str, steps: int) -> None:
 def test_sessions_that_share_passes() -> None:
     model = speaking(1)
     here = [Session(model, PROMPT, name, **SIZES) for name in DECODERS]
-    driver.finish(here)
+    loop.finish(here)
     with pretending() as gpu:
         network = moved(model)
         there = [Session(network, PROMPT, name, **SIZES) for name in DECODERS]
-        driver.finish(there)
+        loop.finish(there)
     for one, other in zip(here, there, strict=True):
         same(one.trace, other.trace)
     check_cost(gpu, "shared", sum(len(session.steps) for session in there))

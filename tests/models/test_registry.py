@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 import dard
-from dard import __main__ as command_line
+from dard.cli import main as command_line
+from dard.cli import options
 from dard.decoders import make_settings
 from dard.models import CARDS, register
 from dard.models.families import ADAPTERS
@@ -20,7 +21,7 @@ from dard.models.registry import find_card, rows
 from dard.models.scripted import los_diego
 from tests.models.families import SHIFTED, WRITERS
 
-CONTRIBUTING = Path(__file__).resolve().parents[2] / "CONTRIBUTING.md"
+GUIDE = Path(__file__).resolve().parents[2] / "docs" / "extend.md"
 
 
 def test_every_card_is_filled_and_its_defaults_are_settings() -> None:
@@ -111,9 +112,9 @@ def test_the_command_line_takes_every_loading_option(capsys: pytest.CaptureFixtu
     finally:
         del CARDS["two-cities"]
     parser = argparse.ArgumentParser()
-    command_line.add_loading(parser)
-    options = command_line.loading_options(parser.parse_args([]))
-    assert {"name", "progress", *options} == set(inspect.signature(dard.load_model).parameters)
+    options.add_loading(parser)
+    given = options.loading_options(parser.parse_args([]))
+    assert {"name", "progress", *given} == set(inspect.signature(dard.load_model).parameters)
     assert command_line.main(["decode", "The", "--quantise", "5"]) == 2
     assert "quantise = 5 is not allowed" in capsys.readouterr().err
 
@@ -130,13 +131,13 @@ def test_a_model_of_one_s_own_goes_by_its_name() -> None:
         del CARDS["two-cities"]
 
 
-def test_the_example_in_contributing_runs() -> None:
+def test_the_example_of_a_foreign_model_runs() -> None:
     """A foreign model in thirty lines: the very text."""
-    section = CONTRIBUTING.read_text(encoding="utf-8").split("## Add a model")[1].split("\n## ")[0]
+    section = GUIDE.read_text(encoding="utf-8").split("## A model\n")[1].split("\n## ")[0]
     (example,) = re.findall(r"```python\n(.*?)```", section, re.S)
     assert len(example.splitlines()) <= 30
     try:
-        exec(compile(example, str(CONTRIBUTING), "exec"), {})
+        exec(compile(example, str(GUIDE), "exec"), {})
         assert dard.decode(dard.load_model("alphabet"), "a[MASK][MASK]d").text == "abcd"
     finally:
         CARDS.pop("alphabet", None)

@@ -110,7 +110,13 @@ def test_a_clashing_pair_is_told_once_with_all_it_shares(words: list[str | None]
     assert len(found) == len(literal)
     assert {mark.places: list(mark.units) for mark in found} == literal
     for mark in found:
-        assert mark.say == f"'{words[mark.places[0]]}' twice in {' and '.join(mark.units)}"
+        (row, column), (other_row, other_column) = (divmod(place, 4) for place in mark.places)
+        cells = f": row {row + 1}, column {column + 1} and row {other_row + 1}, column {other_column + 1}"
+        if row == other_row:
+            cells = f", columns {column + 1} and {other_column + 1}"
+        elif column == other_column:
+            cells = f", rows {row + 1} and {other_row + 1}"
+        assert mark.say == f"'{words[mark.places[0]]}' twice in {' and '.join(mark.units)}{cells}"
 
 
 @given(

@@ -7,7 +7,7 @@ import pytest
 
 from dard.tasks import TASKS, Example
 from dard.training.corpus import DRILLS, LONG, LONG_EVERY, STAGES, Corpus, encode_rows, source
-from dard.training.words import EOS_ID, MASK_ID, PAD_ID, SPECIAL, build_tokenizer, word_list
+from dard.training.vocabulary import EOS_ID, MASK_ID, PAD_ID, SPECIAL, build_tokenizer, word_list
 
 
 @pytest.fixture(scope="module")

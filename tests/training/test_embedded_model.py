@@ -6,12 +6,12 @@ import pytest
 import torch
 
 import dard
-from dard.folders import assets
+from dard.core.folders import assets
 from dard.models.base import Model
 from dard.tasks import TASKS, Item
 from dard.tasks.places import QUOTA_REGION
 from dard.training.evaluation import decode_items
-from dard.training.words import word_list
+from dard.training.vocabulary import word_list
 
 FOLDER = assets("model")
 LOS_DIEGO = "The city of [MASK] [MASK] is on the Southern California coast ."

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from dard.state import InputError
+from dard.core.errors import InputError
 from dard.tasks import TASKS
-from dard.training.card import BEGIN, replace_figures
 from dard.training.evaluation import DIVISORS, Figures
 from dard.training.export import MODEL_FILES, export
 from dard.training.loop import SMOKE, Budget, factor, run
+from dard.training.model_card import BEGIN, replace_figures
 from dard.training.pipeline import train
 
 

@@ -13,7 +13,7 @@ import dard
 from dard.training.export import config_of, export, read_back
 from dard.training.muon import Muon, orthogonalise
 from dard.training.network import Network, Shape
-from dard.training.words import MASK_ID, word_list
+from dard.training.vocabulary import MASK_ID, word_list
 
 
 @pytest.fixture(scope="module")

@@ -46,7 +46,7 @@ def test_a_replay_needs_nothing_from_outside() -> None:
     page = replay_html(los()).replace("image.src = `data:", "").replace("url(#", "")  # what it makes itself
     outside = re.findall(r"""(?:src|href)\s*=|@import|url\(|https?://[^"'`\s]+|XMLHttpRequest|WebSocket""", page)
     assert set(outside) <= {"http://www.w3.org/2000/svg"}
-    assert not re.search(r"\bfetch\(|sendBeacon|\bimport\(", script("replay.js").replace("fetch?.(", ""))
+    assert not re.search(r"\bfetch\(|sendBeacon|\bimport\(", script("shell/replay.js").replace("fetch?.(", ""))
 
 
 def test_its_policy_names_exactly_its_own_script_and_style() -> None:
@@ -68,7 +68,7 @@ def test_its_policy_names_exactly_its_own_script_and_style() -> None:
 def test_text_cannot_leave_its_place() -> None:
     trace = replace(los(), prompt=EVIL, model=EVIL, text=EVIL, token_text=dict.fromkeys(los().token_text, EVIL))
     page = replay_html({EVIL: trace}, title=EVIL)
-    assert page.count("<script") == 2 + script("replay.js").count("<script")
+    assert page.count("<script") == 2 + script("shell/replay.js").count("<script")
     assert "<img" not in page
     assert data_of(page)[0]["prompt"] == EVIL
 
@@ -76,7 +76,8 @@ def test_text_cannot_leave_its_place() -> None:
 def test_a_replay_holds_every_life() -> None:
     trace = dard.decode(los_diego(), "Los", "standard", gen_length=70, steps=2)
     (body,) = data_of(replay_html(trace))
-    assert len(body["lives"]) == 70 and len(body["lives"][69]["steps"]) == 2
+    assert not body["asks"] and len(body["steps"]) == 2
+    assert all(len(step["why"]) + len(step["annotation"]["why"]) == 70 for step in body["steps"])
 
 
 def test_a_replay_opens_where_it_was_exported() -> None:
@@ -164,21 +165,34 @@ def test_several_traces_stand_side_by_side() -> None:
 
 
 def test_the_modules_never_parse_markup_or_code() -> None:
-    assert "createViewer" in script("viewer.js")
-    for file in WEB.glob("*.js"):
+    assert "createViewer" in script("shell/viewer.js")
+    for file in WEB.rglob("*.js"):
         text = file.read_text(encoding="utf-8")
         assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", text), (
             file.name
         )
 
 
+def outermost(sheet: str) -> list[str]:
+    """The selectors of rules that stand in no other one.
+
+    >>> outermost(".a { .b { color: red; } } @media print { .c:is(.d, .e), .f { color: red; } }")
+    ['.a', '.c:is(.d, .e)', '.f']
+    """
+    found, depth = [], 0
+    for text, brace in re.findall(r"([^{}]*)([{}])", re.sub(r"/\*.*?\*/|@media [^{]*", "", sheet, flags=re.S)):
+        selectors = text.split(";")[-1].strip()
+        if brace == "{" and selectors and not depth:
+            found += re.split(r",\s*(?![^(]*\))", selectors)
+        depth += (1 if brace == "{" else -1) if selectors or depth else 0
+    return found
+
+
 def test_every_rule_of_the_style_is_scoped() -> None:
-    bare = re.sub(r"/\*.*?\*/", "", style("viewer.css"), flags=re.S)
-    bare = re.sub(r"@keyframes dv-\w+ \{(?:[^{}]*\{[^}]*\})*[^{}]*\}", "", bare)
-    bare = re.sub(r"@media [^{]*\{((?:[^{}]*\{[^}]*\})*)[^{}]*\}", r"\1", bare)
-    for selectors in re.findall(r"([^{}]+)\{[^}]*\}", bare):
-        for selector in re.split(r",(?![^(]*\))", selectors):
-            assert re.match(r"\s*(body\.dark )?\.dv\b", selector), selector
+    selectors = outermost(style("styles/viewer.css"))
+    assert len(selectors) > 20
+    for selector in selectors:
+        assert re.match(r"(body\.dark )?\.dv\b|@keyframes dv-", selector), selector
 
 
 def test_a_notebook_gets_a_frame_of_its_own() -> None:

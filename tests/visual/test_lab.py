@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 import dard
+from dard.core.errors import InputError
 from dard.experiments import Results
 from dard.models.base import Model
-from dard.samples import of_results
-from dard.state import InputError
+from dard.results.samples import of_results
 from tests.test_samples import evaluation
-from visual import lab as module
-from visual.lab import SAMPLES_AT_MOST, Lab
+from visual.server import lab as module
+from visual.server.lab import SAMPLES_AT_MOST, Lab
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_an_experiment_tells_how_far_it_is_and_ends_with_its_results(lab: Lab) -
 def test_samples_are_read_once(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often one clicks on points: a long sweep has thousands."""
     read: list[Results] = []
-    monkeypatch.setattr("visual.lab.of_results", lambda results: (read.append(results), of_results(results))[1])
+    monkeypatch.setattr("visual.server.lab.of_results", lambda results: (read.append(results), of_results(results))[1])
     last = list(lab.experiment(asked()))[-1]
     for variant in last["variants"] * 2:
         assert lab.runs({"lab": last["lab"], "variant": variant})["all"] == 2
@@ -73,7 +73,7 @@ def test_the_files_hold_the_rows_and_the_tables(lab: Lab) -> None:
 
 
 def test_an_experiment_yields_to_people(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its decodes ride in the background of the model's passes, and its times are those of its own steps."""
+    """Its decodes job in the background of the model's passes, and its times are those of its own steps."""
     asked_for: list[tuple[str, bool]] = []
     real = module.passes
 

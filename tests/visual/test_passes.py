@@ -14,12 +14,22 @@ import torch
 from PIL import Image
 
 import dard
-from dard.cause import some_causes
+from dard.analysis.causes import some_causes
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.helpers import ALL_DECODERS, without_times
 from tests.tiny import random_model
-from visual import passes as module
-from visual.passes import LEAST_SECONDS, LOADED, MOST_SECONDS, borrowed, find, passes, seconds, see, work
+from visual.server import passes as module
+from visual.server.passes import (
+    LEAST_SECONDS,
+    LOADED,
+    MOST_SECONDS,
+    borrowed,
+    call,
+    passes,
+    remote_passes,
+    seconds,
+    with_pictures,
+)
 
 
 class Elsewhere:
@@ -99,7 +109,7 @@ def test_pictures_are_read_beside_the_borrowed_gpu(space: list[int], monkeypatch
     monkeypatch.setitem(LOADED, "sighted", model)  # type: ignore[misc]
     loads = pickle.loads
     monkeypatch.setattr(pickle, "loads", lambda data: (pickled.append(True), loads(data))[1])
-    shown: Any = see("sighted", model, [Image.new("RGB", (7, 5)), Image.new("RGB", (9, 5))], "squeeze")
+    shown: Any = with_pictures("sighted", model, [Image.new("RGB", (7, 5)), Image.new("RGB", (9, 5))], "squeeze")
     assert shown.prefix == (7, 9, 1) and model.prefix == () and space == [LEAST_SECONDS]
 
 
@@ -123,7 +133,7 @@ def test_the_time_asked_for_follows_the_settings_and_is_bounded() -> None:
 def test_work_stops_when_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(module.LOADED, "los-diego", los_diego())
     session = dard.Session(los_diego(), LOS_DIEGO, "standard", steps=1)
-    assert len(list(work("los-diego", [session], 50))) == 1
+    assert len(list(remote_passes("los-diego", [session], 50))) == 1
 
 
 def test_what_a_model_is_asked_about_a_session_is_the_same_elsewhere(
@@ -133,7 +143,7 @@ def test_what_a_model_is_asked_about_a_session_is_the_same_elsewhere(
     monkeypatch.setitem(LOADED, "tiny", model)
     session = dard.Session(model, "w5 w6", gen_length=12, block_length=6)
     session.step()
-    here = find("tiny", some_causes, session.at(0), 1, 60.0, None)
+    here = call("tiny", some_causes, session.at(0), 1, 60.0, None)
     session.model = Elsewhere(model)  # type: ignore[assignment]
-    there = find("tiny", some_causes, session.at(0), 1, 60.0, None)
+    there = call("tiny", some_causes, session.at(0), 1, 60.0, None)
     assert space == [LEAST_SECONDS] and there == here and here.causes

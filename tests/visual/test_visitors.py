@@ -15,10 +15,12 @@ from torch import Tensor
 
 import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
-from tests.helpers import aside
+from tests.helpers import aside, serving
+from tests.visitors import Report, Visitor, Wish, soak, unpacked
 from visual.page import build_page, launch_options
-from visual.service import Studio
-from visual.visitors import Report, Visitor, Wish, soak
+from visual.server.endpoints import TABLE, endpoints
+from visual.server.programs import Programs
+from visual.server.studio import Studio
 
 LONG = Wish("The city of" + " [MASK]" * 100, "standard", None)
 
@@ -35,16 +37,15 @@ def studio() -> Studio:
 
     model.logits = slow  # type: ignore[method-assign]
     made = Studio(("embedded",))
-    made._loaded["embedded"] = model
+    made.models.loaded["embedded"] = model
     return made
 
 
 @pytest.fixture(scope="module")
 def server(studio: Studio) -> Iterator[str]:
     page = build_page(studio)
-    _, url, _ = page.launch(prevent_thread_lock=True, quiet=True, server_port=None, **launch_options())
-    yield url
-    page.close()
+    with serving(page, **launch_options()) as url:
+        yield url
 
 
 def visiting(server: str, deed: Callable[[Visitor], Awaitable[None]]) -> None:
@@ -70,14 +71,14 @@ def test_a_closed_tab_frees_its_place(studio: Studio, server: str) -> None:
     async def leave(visitor: Visitor) -> None:
         found.append(await visitor.start(LONG))
         await visitor.advance(found[0], leave_after=1)
-        assert studio.health()["under_way"] == 1
+        assert Programs(studio).health()["under_way"] == 1
 
     visiting(server, leave)
     end = time.monotonic() + 3
-    while studio.health()["under_way"] and time.monotonic() < end:
+    while Programs(studio).health()["under_way"] and time.monotonic() < end:
         time.sleep(0.05)
-    assert studio.health()["under_way"] == 0
-    assert not studio._runs[found[0]].lanes[0].trace.finished
+    assert Programs(studio).health()["under_way"] == 0
+    assert not studio.runs.kept[found[0]].lanes[0].trace.finished
 
 
 NONSENSE = [
@@ -85,16 +86,13 @@ NONSENSE = [
     LOS_DIEGO, "[MASK]", "../../etc/passwd", [], {}, [[]] * 50, {"__class__": 1}, {"tau_c": "x"}, {"gen_length": 10**9},
     [{"decoder": "dard", "settings": {}}] * 4, [{"step": 0, "position": 4, "token": "a"}],
 ]  # fmt: skip
-ENDPOINTS = {"causes": 7, "decode": 4, "compare": 4, "step": 5, "explain": 6, "health": 0}  # how many values they take
-FIELDS = (
-    "run", "branch", "step", "steps", "position", "token", "state", "since", "prompt", "model", "decoder", "settings",
-    "edits", "lanes", "image", "kind", "name", "frames", "data", "lab", "variant", "stem", "experiment", "task",
-    "samples", "seed", "question", "action",
-)  # fmt: skip
+FIELDS = sorted({"action", "question", *(name for each in TABLE for name in each.request.model_fields)})
 
 
 def test_nonsense_is_refused_and_the_page_lives_on(server: str, caplog: pytest.LogCaptureFixture) -> None:
     dice = random.Random(0)
+    programs = endpoints(Programs(Studio()), "program")
+    queued = [each.name for each in TABLE if each.queue and "page" in each.by]
 
     def nonsense(known: dict[str, Any]) -> Any:
         chosen = dice.sample(FIELDS, 8)
@@ -112,16 +110,17 @@ def test_nonsense_is_refused_and_the_page_lives_on(server: str, caplog: pytest.L
             body = {"component_id": number, "fn_name": name, "session_hash": "s", "data": nonsense({"run": run})}
             answer = await client.post("/gradio_api/component_server", json=body)
             assert answer.status_code < 500, (name, body["data"])
+            assert "could not do that" not in unpacked(answer.json()).get("text", ""), (name, body["data"])
         for event in config["dependencies"]:
             for _ in range(5):
                 if event["api_visibility"] == "public":
-                    name, count = event["api_name"], ENDPOINTS[event["api_name"]]
+                    name, count = event["api_name"], len(programs[event["api_name"]].request.model_fields)
                     body = {"data": [dice.choice(NONSENSE) for _ in range(count)]}
                     begun = (await client.post(f"/gradio_api/call/{name}", json=body)).json()["event_id"]
                     told = (await client.get(f"/gradio_api/call/{name}/{begun}")).text
                     assert told.startswith("event: complete") or '"error": "' in told, (name, body, told)
                 else:
-                    sent = nonsense({"run": run, "action": dice.choice(["start", "branch", "compare", "experiment"])})
+                    sent = nonsense({"run": run, "action": dice.choice(queued)})
                     body = {
                         "data": [],
                         "event_data": sent,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from visual.service import Studio, page_config
-from visual.tabs.component import build_component, once
+from visual.server.opening import page_config
+from visual.server.studio import Studio
+from visual.tabs.component import build_component
 
 
 def build_compare(studio: Studio) -> None:
-    actions = {"compare": once(studio.compare_lanes), "passes": studio.passes}
-    build_component(studio, "mountCompare", page_config(studio), actions)
+    build_component(studio, "mountCompare", page_config(studio))

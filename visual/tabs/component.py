@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from itertools import chain
+from functools import partial
 from typing import Any
 
 import gradio as gr
 
-from dard.state import InputError
+from dard.core.errors import InputError
 from visual.payload import pack
-from visual.service import UPLOAD_AT_MOST, Forgotten, Studio, decoded, file, text
+from visual.server.endpoints import endpoints, refusal, until_refused
+from visual.server.requests import Question
+from visual.server.studio import Studio
 
 # What is sent at once, and may be lost: steps are asked for again by their number. Everything else waits for the answer
 # after it, so the last of it comes with the end.
 NEWS = frozenset({"steps", "waiting", "progress"})
 ENDS_KEPT = 100  # last messages that can be asked for again
 VISITORS_AT_ONCE = 64  # who runs the model; their passes are shared
-QUESTION_AT_MOST = 100  # characters of its name, which the browser makes unguessable
-# What may have to load a model first.
-LOADING = frozenset({"start", "compare", "experiment"})
-
-Action = Callable[[dict[str, Any]], Iterator[dict[str, Any]]]
-Call = Callable[[dict[str, Any]], dict[str, Any]]
 
 # `ask` goes through Gradio's queue, because it runs the model; `server.*` are quick answers that skip it. The config is
 # no prop: Gradio copies and compares all of these whenever one of them changes.
@@ -41,31 +36,27 @@ def build_component(
     studio: Studio,
     mount: str,
     config: dict[str, Any],
-    actions: dict[str, Action],
-    calls: tuple[Call, ...] | None = None,
+    room: Any = None,
     queue: str = "model",
     at_once: int = VISITORS_AT_ONCE,
 ) -> None:
-    """Place a tab's component. `mount` names the function that builds it in the browser out of `config`, `actions` what
-    it may ask for that runs the model, so many `at_once` in `queue`; `calls` are quick, by default those of the viewer,
-    which may also ask about a run what only its model can tell."""
-
-    def open_trace(request: dict[str, Any]) -> dict[str, Any]:
-        name = text(request, "name", 200, "from a file")
-        return studio.open_trace(decoded(request.get("data"), "trace file", UPLOAD_AT_MOST), name)
-
-    def open_image(request: dict[str, Any]) -> dict[str, Any]:
-        return studio.open_image(decoded(request.get("data"), "image file", UPLOAD_AT_MOST))
-
-    def export(request: dict[str, Any]) -> dict[str, Any]:
-        return file(*studio.export(request))
-
-    def gif(request: dict[str, Any]) -> dict[str, Any]:
-        return file("run.gif", "image/gif", studio.gif(request))
-
-    if calls is None:
-        actions = {**actions, "causes": once(studio.causes), "attention": once(studio.attention)}
+    """Place a tab's component. `mount` names the function that builds it in the browser out of `config`; `room` answers
+    what it asks, by default the studio, so many `at_once` of the questions that take their turn in `queue`."""
+    room = room or studio
+    offered = endpoints(room, "page")
+    queued = {name: each for name, each in offered.items() if each.queue}
     ends: OrderedDict[str, dict[str, Any]] = OrderedDict()
+
+    def messages(request: dict[str, Any], question: str) -> Iterator[dict[str, Any]]:
+        """What is answered: first, as long as it takes to load a model, how far that is."""
+        action = request.get("action")
+        if not isinstance(action, str) or action not in queued:
+            raise InputError(f"action must be one of {', '.join(queued)}")
+        each = queued[action]
+        asked: Any = each.request.of(request)
+        if each.needs_model:
+            yield from studio.models.waiting(asked.model, question)
+        yield from each.replies(room, asked)
 
     def ask(event: gr.EventData) -> Iterator[Any]:
         """Answers, each message with the question it belongs to, so that no one takes another's; the last is `end`.
@@ -73,55 +64,35 @@ def build_component(
         A browser that is busy may see only the last of several messages, and a connection may lose that one too.
         """
         request = event._data if isinstance(event._data, dict) else {}
-        question = ""
         held: list[dict[str, Any]] = []
         try:
-            question = text(request, "question", QUESTION_AT_MOST)
-            action = request.get("action")
-            if not isinstance(action, str) or action not in actions:
-                raise InputError(f"action must be one of {', '.join(actions)}")
-            waiting = studio.waiting(request) if action in LOADING else ()
-            for reply in chain(waiting, actions[action](request)):
-                held.append(reply)
-                if reply["kind"] in NEWS:
-                    yield answer({"question": question, "replies": held})
-                    held = []
+            question = Question.of(request).question
         except InputError as error:
-            held.append(refusal(error))
-        except Exception as error:  # whatever it is, the page must not wait for an answer that never comes
-            logging.getLogger(__name__).exception("an action of the page failed")
-            sentence = f"The server could not do that ({type(error).__name__}); what is on screen is kept. Try again."
-            held.append({"kind": "error", "text": sentence})
+            question, replies = "", iter([refusal(error)])
+        else:
+            replies = until_refused(messages(request, question))
+        for reply in replies:
+            held.append(reply)
+            if reply["kind"] in NEWS:
+                yield answer({"question": question, "replies": held})
+                held = []
         end = {"question": question, "replies": [*held, {"kind": "end"}]}
         ends[question] = end
         while len(ends) > ENDS_KEPT:
             ends.popitem(last=False)
         yield answer(end)
 
-    def again(request: dict[str, Any]) -> dict[str, Any]:
+    def again(request: Any) -> Iterator[dict[str, Any]]:
         """The last message of a question, for a browser that waits for it; without answers if there is none yet."""
-        question = text(request, "question", QUESTION_AT_MOST)
-        return ends.get(question) or {"question": question, "replies": []}
+        question = Question.of(request).question
+        yield ends.get(question) or {"question": question, "replies": []}
 
-    viewer_calls = (
-        studio.life,
-        studio.graph,
-        studio.show,
-        studio.steps,
-        studio.stop,
-        studio.recorded,
-        studio.knows,
-        studio.check,
-        open_trace,
-        open_image,
-        export,
-        gif,
-    )
+    calls = {name: partial(each.replies, room) for name, each in offered.items() if not each.queue}
     component = gr.HTML(
         html_template='<div class="dw-root"></div>',
         js_on_load=CONNECT % pack(config),
         apply_default_css=False,
-        server_functions=[safely(call) for call in (again, *(viewer_calls if calls is None else calls))],
+        server_functions=[quick("again", again), *(quick(name, call) for name, call in calls.items())],
         mount=mount,
         reply="",
     )
@@ -137,33 +108,18 @@ def build_component(
     )
 
 
+def quick(name: str, replies: Callable[[Any], Iterator[dict[str, Any]]]) -> Callable[[Any], str]:
+    """A call that has one answer, by its name in the browser."""
+
+    def call(request: Any) -> str:
+        (reply,) = until_refused(replies(request))
+        return pack(reply)
+
+    call.__name__ = name
+    return call
+
+
 def answer(reply: dict[str, Any]) -> Any:
     """An answer on its way to the browser, packed into text: between two objects Gradio sends only the difference, and
     gets it wrong when a list becomes shorter."""
     return gr.HTML(reply=pack(reply))
-
-
-def refusal(error: InputError) -> dict[str, Any]:
-    return {"kind": "error", "text": str(error), "forgotten": isinstance(error, Forgotten)}
-
-
-def safely(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[Any], str]:
-    """Bad input answers with its sentence."""
-
-    def call(request: Any) -> str:
-        try:
-            return pack(action(request if isinstance(request, dict) else {}))
-        except InputError as error:
-            return pack(refusal(error))
-
-    call.__name__ = action.__name__
-    return call
-
-
-def once(action: Callable[[dict[str, Any]], dict[str, Any]]) -> Action:
-    """An action with a single answer."""
-
-    def answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        yield action(request)
-
-    return answers

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from visual.service import Studio, lessons
-from visual.tabs.component import build_component, once
+from visual.server.cases import lessons
+from visual.server.studio import Studio
+from visual.tabs.component import build_component
 
 
 def build_learn(studio: Studio) -> None:
-    actions = {
-        "start": once(studio.start),
-        "advance": studio.advance,
-        "compare": once(studio.compare_lanes),
-        "passes": studio.passes,
-    }
-    build_component(studio, "mountLearn", {"lessons": lessons()}, actions)
+    build_component(studio, "mountLearn", {"lessons": lessons()})

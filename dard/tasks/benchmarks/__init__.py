@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dard.extras import need
-from dard.state import InputError
+from dard.core.errors import InputError
+from dard.core.extras import need
 from dard.tasks.benchmarks.base import OURS, Benchmark
 from dard.tasks.benchmarks.choices import ArcChallenge
 from dard.tasks.benchmarks.countdown import CountdownNumbers

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dard.state import InputError
+from dard.core.errors import InputError
 from dard.tasks.base import Item, Score
 from dard.tasks.benchmarks.files import Record, Source
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dard.extras import need
-from dard.state import InputError
+from dard.core.errors import InputError
+from dard.core.extras import need
 
 Record = Mapping[str, Any]
 KINDS = (".jsonl", ".json", ".parquet", ".csv")

@@ -1,0 +1,99 @@
+// The way to the server, one per tab.
+//
+// bridge.ask(request, onReply) queues work on the model and hears answers as they come, the last is {kind: 'end'};
+// bridge.call(name, request) asks for something quick and resolves to the answer.
+// Both answer {kind: 'error', text} for bad input, and what is on screen stays.
+//
+// Messages may be lost on the way, the last one too: where it is silent for long, that one is asked for again. What is
+// lost of the others is the business of whoever asked; see client.js.
+
+import { unpack } from './packed.js';
+
+/** @import { Answers, Bridge, Reply, Request } from './messages.js' */
+
+const PATIENCE = 3000; // milliseconds of silence
+const SILENCE = /** @type {Reply} */ ({
+  kind: 'error',
+  text: 'The server does not answer. What is on screen stays; try again in a moment.',
+});
+const LOST = 'dard-lost';
+let lost = session('getItem', LOST) !== null; // before this page was opened in the place of one that had lost its server
+session('removeItem', LOST);
+
+/** @param {'getItem' | 'setItem' | 'removeItem'} action @param {...string} what @returns {string | null} */
+function session(action, ...what) {
+  try {
+    /** @type {(...what: string[]) => string | null | void} */
+    const act = sessionStorage[action].bind(sessionStorage);
+    return act(...what) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/** Whether the page before this one, which looked the same, could not reach its server; true once. */
+export function wasLost() {
+  const found = lost;
+  lost = false;
+  return found;
+}
+
+/**
+ * `send` hands a request to the queue, `server` has the quick calls; `hear` is to be called with what comes back.
+ * @param {(request: Request) => void} send @param {Record<string, (request: Request) => Promise<string>>} server
+ * @returns {Bridge}
+ */
+export function connect(send, server) {
+  /** @type {Map<string, { onReply: (reply: Reply) => void, timer?: ReturnType<typeof setTimeout> }>} */
+  const open = new Map(); // questions that wait for their end
+  let last = Promise.resolve();
+
+  /** @param {string} name @param {Request} request @returns {Promise<Reply>} */
+  const call = (name, request) =>
+    server[name](request)
+      .then((packed) => /** @type {Promise<Reply>} */ (unpack(packed)))
+      .catch(() => {
+        session('setItem', LOST, '');
+        return SILENCE;
+      });
+
+  /** @param {string} question */
+  function wait(question) {
+    const waiting = open.get(question);
+    if (!waiting) return;
+    clearTimeout(waiting.timer);
+    waiting.timer = setTimeout(async () => {
+      const reply = await call('again', { question });
+      const end = /** @type {Reply} */ ({ kind: 'end' });
+      take(reply.kind === 'error' ? { question, replies: [reply, end] } : /** @type {Answers & Reply} */ (reply));
+    }, PATIENCE);
+  }
+
+  /** @param {Answers} answers */
+  function take({ question, replies }) {
+    wait(question);
+    for (const reply of replies) {
+      const waiting = open.get(question);
+      if (!waiting) return;
+      if (reply.kind === 'end') {
+        clearTimeout(waiting.timer);
+        open.delete(question);
+      }
+      waiting.onReply(reply);
+    }
+  }
+
+  return {
+    ask(request, onReply) {
+      const question = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
+      open.set(question, { onReply });
+      wait(question);
+      send({ ...request, question });
+    },
+    call,
+    /** One after the other, in the order they came. */
+    hear(packed) {
+      if (packed) last = last.then(async () => take(await unpack(packed))).catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,217 @@
+// What a trace file holds, written by `python -m tests.web.test_types` from its JSON Schema.
+
+export interface About {
+  columns?: Column[];
+  paths?: Path[];
+  thresholds?: (Threshold | string)[];
+  events?: Record<string, Event>;
+  cells?: Record<string, string>;
+  shadow?: boolean;
+  graph?: Relation | null;
+  soft?: boolean;
+  later?: boolean;
+  unmeasured?: boolean;
+  title?: string;
+  rule?: string;
+  states?: string;
+  symbols?: Record<string, string>;
+}
+
+export interface Annotation {
+  say?: string;
+  because?: string;
+  hidden?: string;
+  right?: boolean | "cut off" | null;
+  board?: Layout | null;
+  look?: Look | null;
+  why?: Record<string, string>;
+}
+
+export interface Attempt {
+  setting: string;
+  value: string | boolean | number | null;
+  right: boolean;
+  passes: number;
+  nearest?: boolean;
+  lucky?: boolean;
+}
+
+export interface Cause {
+  position: number;
+  without: number;
+  state?: string;
+  shown?: boolean;
+  paths?: Record<string, number>;
+  token?: number | null;
+}
+
+export interface Clash {
+  places: number[];
+  units: string[];
+  say: string;
+}
+
+export interface Column {
+  name: string;
+  symbol?: string;
+  help?: string;
+  range?: [number, number] | null;
+  mirror?: string;
+  formula?: string;
+}
+
+export interface Diagnosis {
+  right: boolean;
+  judged_by: string;
+  careful: string;
+  winnable?: (boolean | null)[];
+  lost?: number | null;
+  kind?: string | null;
+  guilty?: number[][];
+  rescued?: number[];
+  minimal?: boolean;
+  written?: Record<string, number>;
+  accepted?: number[];
+  alone?: number[];
+  together?: number[];
+  with_taken?: boolean;
+  restored?: number | null;
+  reference?: string | null;
+  cut?: string | null;
+  solutions?: (number | null)[];
+  verdicts?: Verdict[];
+  tried?: Attempt[];
+  recording?: boolean;
+  completions?: number;
+  passes?: number;
+  rows?: number;
+  seconds?: number;
+  stage?: string;
+  sentences?: string[];
+}
+
+export interface Event {
+  title: string;
+  help?: string;
+  mark?: string;
+  value?: string;
+}
+
+export interface Graph {
+  positions: number[];
+  limit: number;
+  blocked: Record<string, [number, number]>;
+  cells?: string;
+}
+
+export interface Layout {
+  width: number;
+  box: number;
+  given: (string | null)[];
+}
+
+export interface Look {
+  marks: Clash[];
+  say: string;
+  lines: string[];
+}
+
+export interface Path {
+  name: string;
+  title?: string;
+  help?: string;
+  decides?: string;
+}
+
+export interface Relation {
+  title: string;
+  help?: string;
+  symbol?: string;
+  limit?: string;
+  column?: string;
+}
+
+export interface Start {
+  tokens: number[];
+  states: string;
+  confidence: (number | null)[];
+  edited?: number[];
+  annotation?: Annotation | null;
+}
+
+export interface Step {
+  index: number;
+  block: [number, number];
+  tokens: number[];
+  states: string;
+  columns: Record<string, (number | null)[]>;
+  paths?: Record<string, Top>;
+  events?: Record<string, number[]>;
+  facts?: Record<string, number>;
+  notes?: Record<string, string>;
+  why?: Record<string, string>;
+  graph?: Graph | null;
+  soft?: Top | null;
+  hidden?: [number, number | null] | null;
+  ended_by?: string | null;
+  goes_on?: boolean;
+  forward_seconds?: number;
+  other_seconds?: number;
+  peak_bytes?: number | null;
+  annotation?: Annotation | null;
+  mask?: string;
+}
+
+export interface Threshold {
+  name: string;
+  on?: string;
+  enters?: string;
+  symbol?: string;
+  at?: number | null;
+}
+
+export interface Top {
+  positions: number[];
+  k: number;
+  ids: number[];
+  p: number[];
+}
+
+export interface Trace {
+  model: string;
+  num_layers: number;
+  decoder: string;
+  settings: Record<string, string | boolean | number | null>;
+  prompt: string;
+  prompt_tokens: number[];
+  mask_id: number;
+  eos_id: number | null;
+  fixed: boolean[];
+  start: Start;
+  steps: Step[];
+  token_text: Record<string, string>;
+  text: string;
+  about?: About;
+  block_size?: number | null;
+  causes?: Verdict[];
+  diagnosis?: Diagnosis | null;
+  annotation?: Annotation | null;
+  format?: "dard-trace";
+  version?: 3;
+}
+
+export interface Verdict {
+  step: number;
+  position: number;
+  token: number;
+  path: string;
+  actual: number;
+  state: string;
+  paths?: Record<string, number>;
+  causes?: Cause[];
+  left?: number[];
+  share?: number | null;
+  siblings?: Cause[];
+  together?: Cause | null;
+  annotation?: Annotation | null;
+}

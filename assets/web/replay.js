@@ -1,7 +1,0 @@
-// Starts a self-contained replay: opens the payload of its page.
-
-import { createAlone } from './alone.js';
-import { unpack } from './unpack.js';
-
-const viewer = createAlone();
-unpack(document.getElementById('data').textContent).then((data) => viewer.load(data)).then(() => document.body.setAttribute('data-ready', ''));

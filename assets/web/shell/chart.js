@@ -1,0 +1,72 @@
+// The chart of an experiment, drawn by a library that is fetched when the first one is to be drawn.
+
+import { h } from '../draw/dom.js';
+import { tagged } from '../draw/symbols.js';
+
+export class Chart {
+  /** `onVariant(variant)` is called when a point is pressed. */
+  constructor(bridge, onVariant) {
+    this.bridge = bridge;
+    this.onVariant = onVariant;
+    this.figure = null;
+    this.box = h('div', { class: 'dx-chart', role: 'img', 'aria-label': 'Chart' });
+    // The list of runs takes room from it.
+    new ResizeObserver(() => this.figure && window.Plotly?.Plots.resize(this.box)).observe(this.box);
+  }
+
+  /** Throws an Error with a sentence where the library did not arrive. */
+  async draw(figure) {
+    this.figure = figure;
+    const { box } = this;
+    const Plotly = await plotly(this.bridge).catch(() => {
+      throw new Error('The chart library did not arrive; the tables below hold the same numbers.');
+    });
+    if (this.figure !== figure || !box.isConnected) return;
+    const ink = getComputedStyle(box).getPropertyValue('--dv-ink').trim();
+    const narrow = box.clientWidth < 600 && {
+      legend: { orientation: 'h', y: -0.25 },
+      margin: { l: 45, r: 8, t: 40, b: 40 },
+    };
+    const font = { ...figure.layout.font, color: ink, size: narrow ? 10 : 12 };
+    const title = { ...figure.layout.title, font: { size: 13 } };
+    const layout = { ...figure.layout, ...narrow, autosize: true, height: narrow ? 480 : 420, font, title };
+    await Plotly.react(box, withSubscripts(figure.data), withSubscripts(layout), { displaylogo: false });
+    if (box.dataset.listening) return;
+    box.dataset.listening = 'yes';
+    box.on('plotly_click', ({ points }) => {
+      const variant = [points[0]?.customdata].flat()[0];
+      if (typeof variant === 'string') this.onVariant(variant);
+    });
+  }
+
+  clear() {
+    this.figure = null;
+    window.Plotly?.purge(this.box);
+    delete this.box.dataset.listening;
+  }
+}
+
+/** A figure's texts with τ_c written as it should be; the names its points are known by stay as they are. */
+function withSubscripts(part) {
+  if (typeof part === 'string') return tagged(part);
+  if (Array.isArray(part)) return part.map(withSubscripts);
+  if (part === null || typeof part !== 'object') return part;
+  return Object.fromEntries(
+    Object.entries(part).map(([key, value]) => [key, key === 'customdata' ? value : withSubscripts(value)]),
+  );
+}
+
+let loading = null;
+
+/** The chart library, fetched from this server when the first chart is to be drawn. */
+function plotly(bridge) {
+  loading ??= bridge.call('plotly', {}).then((reply) => {
+    if (reply.kind !== 'script') throw new Error('no script');
+    document.head.append(h('script', {}, reply.text));
+    return window.Plotly;
+  });
+  loading.catch(() => {
+    loading = null;
+  });
+  return loading;
+}

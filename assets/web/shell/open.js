@@ -1,0 +1,173 @@
+// The page that shows any trace and is only a file: traces are dropped on it, chosen, named in its address (?url=, up to four
+// times), or sent by the window that opened it or holds it. Nothing is sent anywhere but to who sent the trace: whether it
+// could be shown. What cannot be shown is refused with one sentence, and what is on screen stays.
+//
+//   const page = open('view.html');
+//   addEventListener('message', ({ source, data }) => data?.type === 'dard-ready' && source === page
+//     && page.postMessage({ type: 'dard-trace', name: 'mine', trace: bytes }, '*'));    // an ArrayBuffer, bytes, or a trace's JSON as text
+//   // the answer: { type: 'dard-opened', ok: true | false, text: what was wrong }
+
+import { createAlone } from './alone.js';
+import { h, put, setText } from '../draw/dom.js';
+import { contents } from './exports.js';
+import { chosenFiles, onDrop, traceName } from './files.js';
+import { bounded, unpack } from '../data/packed.js';
+import { readTrace } from '../data/trace.js';
+
+const PATIENCE = 30000; // milliseconds another server may take
+const ADDRESS_AT_MOST = 2000; // characters
+const LANES_AT_MOST = 4;
+
+const viewer = createAlone();
+const [title, about, prompt, notice, tools] = ['title', 'about', 'prompt', 'notice', 'tools'].map((name) =>
+  document.getElementById(name),
+);
+const reader = unpack(document.getElementById('data').textContent);
+let shown = []; // traces on screen
+let theirs = true; // what is on screen was not chosen by the visitor
+let work = Promise.resolve(); // one after the other
+
+/** Reads every source before anything on screen changes; with `beside`, they join what is there. Resolves to what was wrong. */
+function show(sources, beside = false) {
+  const result = work.then(async () => {
+    try {
+      if (!sources.length) return null;
+      const kept = beside ? shown : [];
+      if (kept.length + sources.length > LANES_AT_MOST)
+        throw new Error(`At most ${LANES_AT_MOST} traces are shown side by side.`);
+      const known = await reader;
+      const found = [];
+      for (const { name, read } of sources) {
+        const trace = await read(known.limits.file)
+          .then((bytes) => readTrace(bytes, known))
+          .catch((error) => {
+            throw new Error(`${name}: ${error.message}`);
+          });
+        found.push({ ...trace, file: name });
+      }
+      const all = [...kept, ...found];
+      await viewer.load(
+        all.map((trace) => (all.length > 1 ? { ...trace, name: trace.file } : trace)),
+        { lane: 0, ...(document.body.hasAttribute('data-ready') && { step: 0 }) },
+      );
+      shown = all;
+      describe();
+      say(null);
+      return null;
+    } catch (error) {
+      say(error.message);
+      return error.message;
+    }
+  });
+  work = result;
+  return result;
+}
+
+function describe() {
+  setText(title, shown.map((trace) => trace.file).join(' | '));
+  setText(
+    about,
+    viewer.lanes
+      .map(({ about: { title: decoder }, head: { model }, last }) => `${decoder} on ${model}, ${last} steps`)
+      .join(' | '),
+  );
+  put(
+    prompt,
+    [...new Set(viewer.lanes.map((lane) => lane.head.prompt))].map((text) => h('bdi', {}, text)),
+  );
+  prompt.title = contents(viewer.lanes);
+  document.body.setAttribute('data-ready', '');
+  beside.hidden = false;
+}
+
+/** What the visitor chose. */
+function choose(files, beside) {
+  show(chosenFiles(files), beside).then((wrong) => {
+    theirs &&= !!wrong;
+  });
+}
+
+function say(text, ...more) {
+  notice.hidden = !text;
+  put(notice, text ?? '', more);
+}
+
+const button = (name, beside) => {
+  const input = h('input', {
+    type: 'file',
+    multiple: true,
+    hidden: true,
+    'aria-label': name,
+    onchange: () => {
+      choose(input.files, beside);
+      input.value = '';
+    },
+  });
+  return h('span', { hidden: beside }, h('button', { type: 'button', onclick: () => input.click() }, name), input);
+};
+const beside = button('Add beside', true);
+put(tools, button('Open', false), beside);
+onDrop(document.body, (files) => choose(files, false));
+
+// From an address.
+
+function fetched(address) {
+  const short = address.slice(0, 200);
+  return {
+    name: traceName(short.split(/[?#]/)[0].split('/').at(-1)),
+    async read(most) {
+      let url = null;
+      try {
+        url = new URL(address, location.href);
+      } catch {
+        /* said below */
+      }
+      if (address.length > ADDRESS_AT_MOST || !['http:', 'https:'].includes(url?.protocol))
+        throw new Error('?url= must be an http or https address, or a path on this server');
+      const answer = await fetch(url, {
+        credentials: 'omit',
+        referrerPolicy: 'no-referrer',
+        signal: AbortSignal.timeout(PATIENCE),
+      }).catch(() => {
+        throw new Error(
+          `${url.host} did not give it to this page; it must be there, and allow other sites to read it (CORS)`,
+        );
+      });
+      if (!answer.ok || !answer.body) throw new Error(`${url.host} answered ${answer.status}`);
+      return bounded(answer.body, most, `trace file is larger than ${most >> 20} MB`);
+    },
+  };
+}
+
+// From another window. It may send what it likes; what the visitor has opened is only replaced by the visitor.
+
+const other = window.opener ?? (window.parent === window ? null : window.parent);
+
+addEventListener('message', ({ source, origin, data }) => {
+  if (!other || source !== other || data?.type !== 'dard-trace') return;
+  const answer = (text) =>
+    source.postMessage({ type: 'dard-opened', ok: !text, text: text ?? '' }, origin === 'null' ? '*' : origin);
+  const read = async (most) => {
+    const { trace } = data;
+    if ((trace?.length ?? trace?.byteLength) > most) throw new Error(`trace file is larger than ${most >> 20} MB`);
+    if (typeof trace === 'string') return new TextEncoder().encode(trace);
+    if (trace instanceof ArrayBuffer || trace instanceof Uint8Array) return new Uint8Array(trace);
+    throw new Error('trace must be an ArrayBuffer, bytes or text');
+  };
+  const name = typeof data.name === 'string' && data.name ? data.name.slice(0, 60) : 'trace';
+  const open = () =>
+    show([{ name, read }]).then((wrong) => {
+      theirs ||= !wrong;
+      answer(wrong);
+    });
+  if (theirs) open();
+  else say(`${origin} sends a trace. `, h('button', { type: 'button', onclick: open }, 'Show it in place of this one'));
+});
+other?.postMessage({ type: 'dard-ready' }, '*');
+
+show(
+  new URLSearchParams(location.search)
+    .getAll('url')
+    .slice(0, LANES_AT_MOST + 1)
+    .map(fetched),
+);

@@ -1,0 +1,27 @@
+// A button, and a panel that it opens.
+
+import { h } from '../draw/dom.js';
+
+/** A panel that opens below its button and closes on Escape or a click elsewhere. */
+export function createPopover(root, label, content, wide = true) {
+  const panel = h('div', { class: wide ? 'dw-panel' : 'dw-panel dw-narrow', hidden: true }, content);
+  const button = h(
+    'button',
+    { class: 'dw-link', type: 'button', 'aria-expanded': 'false', onclick: () => toggle() },
+    label,
+  );
+  function toggle(open = panel.hidden) {
+    panel.hidden = !open;
+    button.setAttribute('aria-expanded', String(open));
+  }
+  document.addEventListener('click', (event) => {
+    if (!panel.hidden && event.target.isConnected && !panel.contains(event.target) && event.target !== button)
+      toggle(false);
+  });
+  root.addEventListener('keydown', (event) => {
+    if (event.key !== 'Escape' || panel.hidden) return;
+    if (panel.contains(document.activeElement)) button.focus();
+    toggle(false);
+  });
+  return { panel, button, close: () => toggle(false) };
+}

@@ -1,0 +1,95 @@
+// Tables of results, and the samples behind them, as nodes; and which of the files that were chosen hold results.
+
+import { h, passesOf } from '../draw/dom.js';
+import { readFile } from './files.js';
+import { rich } from '../draw/symbols.js';
+
+/** A table of results; `open(variant)` shows the samples behind a line. */
+export function tableOf({ caption, columns, rows: lines, variants }, open) {
+  const first = (line, n) =>
+    variants[n]
+      ? h('button', { class: 'dw-link', type: 'button', onclick: () => open(variants[n]) }, rich(line[0]))
+      : rich(line[0]);
+  return h(
+    'figure',
+    { class: 'dx-table' },
+    h(
+      'div',
+      {},
+      h(
+        'table',
+        { class: 'dw-table' },
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            columns.map((name) => h('th', { scope: 'col' }, rich(name))),
+          ),
+        ),
+        h(
+          'tbody',
+          {},
+          lines.map((line, n) =>
+            h(
+              'tr',
+              {},
+              h('th', { scope: 'row' }, first(line, n)),
+              line.slice(1).map((cell) => h('td', {}, rich(cell))),
+            ),
+          ),
+        ),
+      ),
+    ),
+    h('figcaption', {}, rich(caption)),
+  );
+}
+
+/** A sample: its verdict, its question, its answer and how it came about; `alone` where all are of one variant. */
+export function lineOf({ right, prompt, item, target, text, variant, passes, revocations, ended_by: ended }, alone) {
+  const facts = [
+    !alone && variant,
+    passes != null && passesOf(passes),
+    revocations > 0 && `${revocations} revoked`,
+    ended,
+  ];
+  return [
+    h('b', {}, right == null ? '?' : right ? '✓' : '✗'),
+    h('span', {}, prompt || `${item} ${target && `→ ${target}`}`),
+    h('span', { class: 'dx-text' }, text),
+    h('span', { class: 'dx-text dx-facts' }, rich(facts.filter(Boolean).join(' · '))),
+  ];
+}
+
+/** Where a file lay in the folder that was chosen. */
+export const pathOf = (file) => file.webkitRelativePath || file.name;
+
+/**
+ * Results among files: of an experiment, or of a run of lm-eval with its run.json and its traces, as the server takes them.
+ * Throws an Error with a sentence where there are none, or too many.
+ */
+export async function resultFiles(files, config) {
+  const chosen = [...files].sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1)); // a folder's files come in any order
+  const place = (file) => pathOf(file).split('/').slice(0, -1).join('/');
+  const evaluations = chosen.filter(({ name }) => name === config.run.rows);
+  const rowsFiles = evaluations.length ? evaluations : chosen.filter(({ name }) => name.endsWith('.jsonl'));
+  if (!rowsFiles.length || rowsFiles.length > config.files)
+    throw new Error(
+      `Choose 1 to ${config.files} results files (.jsonl), or the folder of a run; there are ${rowsFiles.length} among these.`,
+    );
+  const large = rowsFiles.find(({ size }) => size > config.upload);
+  if (large) throw new Error(`${large.name.slice(0, 100)} is larger than ${config.upload >> 20} MB.`);
+  return Promise.all(
+    rowsFiles.map(async (file) => {
+      const about = chosen.find((other) => other.name === config.run.about && place(other) === place(file));
+      const own = evaluations.length ? place(file) : pathOf(file).replace(/\.jsonl$/, '');
+      return {
+        name: pathOf(file).slice(-100),
+        folder: own.slice(-300),
+        rows: await readFile(file),
+        run: about ? await readFile(about) : '',
+      };
+    }),
+  );
+}

@@ -1,0 +1,228 @@
+// What the tabs with a prompt have in common: the prompt row, the gallery, the message box, the theme, files, and the
+// client of a run. Text from anywhere goes in as text nodes. For `bridge` see bridge.js.
+
+import { Client } from '../data/client.js';
+import { h, oneStop, put, setText } from '../draw/dom.js';
+import { onDrop, readFile, traceName } from './files.js';
+import { createPicture } from './picture.js';
+import { createPopover } from './popover.js';
+import { createProjectorButton } from './projector.js';
+import { createThemeButton } from './theme.js';
+import { createWords } from './words.js';
+
+export function createShell(
+  root,
+  bridge,
+  config,
+  { label, onDecode, onAgain, onCase, onFiles, running, words: host, unlinked = () => null, aside = [], tools = [] },
+) {
+  let onScreen = null; // the prompt of the run on screen
+  let leaving = 0; // when a notice goes away
+
+  const prompt = h('input', {
+    class: 'dw-prompt',
+    'aria-label': 'Prompt',
+    placeholder: 'A prompt; [MASK] is a place to fill',
+    spellcheck: 'false',
+    autocomplete: 'off',
+    maxlength: config.limits.prompt,
+  });
+  const alertText = h('span', {});
+  const alertBox = h(
+    'div',
+    { class: 'dw-alert', role: 'alert', hidden: true },
+    alertText,
+    h('button', { class: 'dv-btn dv-mini', type: 'button', onclick: () => say(null) }, 'Dismiss'),
+  );
+  const notice = h('p', { class: 'dw-notice', role: 'status', hidden: true });
+  const stale = h('p', { class: 'dw-stale', hidden: true });
+  const chips = config.gallery.map((item) =>
+    h(
+      'button',
+      {
+        class: 'dv-chip',
+        type: 'button',
+        'aria-pressed': 'false',
+        title: item.look,
+        onclick: (event) => choose(item, event),
+      },
+      item.name,
+    ),
+  );
+  const examples = h(
+    'div',
+    { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' },
+    h('span', { class: 'dw-try' }, 'Try'),
+    chips,
+  );
+  const stopAt = oneStop(examples);
+  const look = h('p', { class: 'dw-look', hidden: true });
+  const about = h('div', { class: 'dw-about' });
+  const aboutPanel = createPopover(root, 'About this case', about, false);
+  aboutPanel.button.hidden = true;
+  const viewerBox = h('div', { class: 'dw-viewer' });
+  const file = h('input', {
+    type: 'file',
+    accept: '.json,.gz,application/json,application/gzip',
+    multiple: true,
+    hidden: true,
+    'aria-label': 'Trace file',
+    onchange: () => openFiles(file.files),
+  });
+  const picture = createPicture(bridge, config, receive);
+  const words = createWords(root, bridge, prompt, {
+    ...host,
+    said: () => alertText.textContent,
+    useModel: (name) => {
+      say(null);
+      host.useModel(name);
+    },
+  });
+  prompt.addEventListener('keydown', (event) => event.key === 'Escape' && !event.defaultPrevented && prompt.blur()); // one that closes the list does no more
+  const client = new Client(root, bridge, { say, refuse, tell, ...running });
+
+  root.classList.add('dv', 'dw');
+  put(
+    root,
+    h(
+      'div',
+      { class: 'dw-tools' },
+      tools,
+      h('button', { class: 'dv-btn', type: 'button', onclick: () => copyLink() }, 'Copy link'),
+      picture.tools,
+      h('button', { class: 'dv-btn', type: 'button', onclick: () => file.click() }, 'Open trace'),
+      file,
+      createProjectorButton(),
+      createThemeButton(),
+    ),
+    h(
+      'form',
+      {
+        class: 'dw-row',
+        novalidate: true,
+        onsubmit: (event) => {
+          event.preventDefault();
+          onDecode();
+        },
+      },
+      h('div', { class: 'dw-typing' }, prompt, words.marks, words.button, words.list, words.panel),
+      aside,
+      h('button', { class: 'dv-btn dv-primary', type: 'submit' }, label),
+      h(
+        'button',
+        {
+          class: 'dv-btn dw-again',
+          type: 'button',
+          title: 'The run on screen anew: the same prompt and settings, before the first step, without branches',
+          onclick: onAgain,
+        },
+        'Start over',
+      ),
+    ),
+    words.note,
+    h('div', { class: 'dw-row dw-meta' }, examples, aboutPanel.button, aboutPanel.panel),
+    alertBox,
+    notice,
+    stale,
+    look,
+    h('div', { class: 'dw-stage' }, picture.box, viewerBox),
+  );
+
+  /** An error, which stays until it is dismissed or something else is asked for. */
+  function say(message) {
+    alertBox.hidden = !message;
+    setText(alertText, message || '');
+    if (message) tell(null);
+    words.heard(message);
+  }
+
+  /** Good news, which goes away by itself. */
+  function tell(message) {
+    clearTimeout(leaving);
+    notice.hidden = !message;
+    setText(notice, message || '');
+    if (message) leaving = setTimeout(() => tell(null), 6000);
+  }
+
+  /** The prompt of what is on screen now; a prompt that was refused is not mistaken for it. */
+  function shows(text) {
+    onScreen = text;
+    stale.hidden = true;
+  }
+
+  /** What was asked for is not to be had, and what is on screen stays. */
+  function refuse(sentence) {
+    say(sentence);
+    stale.hidden = onScreen === null || onScreen === prompt.value;
+    put(stale, 'Below is still the run of ', h('bdi', { class: 'dv-word' }, onScreen ?? ''));
+  }
+
+  function receive(reply, onReply) {
+    if (reply.kind === 'error') refuse(reply.text);
+    else onReply(reply);
+  }
+
+  /** Whoever clicks goes on with what is shown, and its keys; whoever came by keys stays in the row. */
+  function choose(item, event) {
+    if (event.detail) event.currentTarget.blur();
+    onCase(item);
+  }
+
+  /** Marks the gallery case that is on screen, or none. */
+  function showCase(item) {
+    aboutPanel.button.hidden = !item; // beside the row: before that is measured
+    for (const chip of chips) {
+      const shown = chip.textContent === item?.name;
+      chip.setAttribute('aria-pressed', String(shown));
+      const row = chip.parentElement;
+      // The row scrolls sideways where it is narrow; scrollIntoView would move the page as well.
+      if (shown) stopAt(chip);
+      if (shown) row.scrollLeft = chip.offsetLeft - (row.clientWidth - chip.offsetWidth) / 2;
+    }
+    client.viewer?.setTitle(item?.name);
+    setText(look, item?.look || '');
+    look.hidden = !item?.look;
+    aboutPanel.close();
+    if (item) put(about, h('h3', {}, item.name), h('p', {}, item.look), h('p', {}, item.why));
+  }
+
+  onDrop(root, (files) => openFiles(files));
+
+  /** Trace files that were chosen or dropped, all or none of them: the server's answers go to the tab. */
+  async function openFiles(files, names = []) {
+    const chosen = [...files];
+    file.value = '';
+    const replies = [];
+    if (chosen.length > config.limits.compared)
+      return say(`At most ${config.limits.compared} traces are shown side by side.`);
+    for (const [number, one] of chosen.entries()) {
+      const name = names[number] ?? traceName(one.name);
+      const large = one.size > config.limits.upload && {
+        kind: 'error',
+        text: `That file is larger than ${config.limits.upload >> 20} MB.`,
+      };
+      const reply = large || (await bridge.call('open_trace', { name, data: await readFile(one) }));
+      if (reply.kind === 'error') return refuse(chosen.length > 1 ? `${name}: ${reply.text}` : reply.text);
+      replies.push({ ...reply, name });
+    }
+    if (replies.length) onFiles(replies);
+  }
+
+  /** Puts the address of what is on screen on the clipboard. */
+  async function copyLink() {
+    const why = unlinked();
+    if (why) return tell(why);
+    try {
+      await navigator.clipboard.writeText(location.href);
+      tell(
+        'The link to this view is on the clipboard. In it are the prompt, the model’s name, the settings and any edits; whoever opens it decodes anew.',
+      );
+    } catch {
+      tell(
+        'The address bar holds the link to this view, with the prompt, the model’s name, the settings and any edits in it.',
+      );
+    }
+  }
+
+  return { prompt, words, viewerBox, picture, client, say, shows, receive, showCase, openFiles };
+}

@@ -1,0 +1,406 @@
+// The viewer of one decode, or of several on one scrubber. It holds the whole trace; scrubbing asks nobody.
+//
+//   import { createViewer } from './viewer.js';            // the style sheet is viewer.css
+//   const viewer = createViewer(root, host, options);
+//   await viewer.load(payload);                             // visual.payload.payload(trace), or a list of them: one lane each
+//   await viewer.append(steps, lane = 0);                   // live run: visual.payload.step_payload(trace, step), one or more
+//   viewer.setStep(3); viewer.select(4, lane = 0); viewer.play();
+//   viewer.getState(); viewer.setState({ step: 3, position: 4 });
+//   viewer.destroy();
+//
+// `load(payload)` with a header and no steps shows the start of a live run. A load keeps the state (step, selection, mask
+// settings) as far as it still makes sense; `load(payload, { step: 0 })` sets parts of it. `append` follows the run if the
+// last step was in view and nobody has begun an edit there, otherwise the view stays where it is; it follows to
+// `viewer.goal` at most, which a load sets too, so that whoever moves on while a link is opened is not called back.
+//
+// State, as given to host.onChange and understood by setState and options.state; every part is optional in setState, and
+// whatever cannot be shown becomes something that can:
+//   { step, position, lane } and what the panels add: order, reach, attention (mask), graph (dependencies), side (mask or causes), map, hideLater (score)
+//
+// host, every entry optional; what is missing has no control on the page:
+//   requestStep()                       compute one more step (Step at the end of what is known; Play goes on with it)
+//   requestRun(), requestStop()         compute to the end; stop that
+//   requestBranch({lane, step, position, token, state})   token: id chosen from the top 5, text that was typed, or null (unchanged);
+//                                       state: 'M' | 'C' | 'U'
+//   ask(name, {lane, …})                -> Promise of an answer, or of { kind: 'error', text }. Panels ask 'life' {position, steps}
+//                                       (visual.payload.life), unless lives came along, 'graph' {step} (visual.payload.graph), 'causes' {step, position, tried} and 'attention' {step}; exports ask 'export' and 'gif'
+//   onChange(state)                     step, selection or a setting changed, for the address bar; called when it comes to rest
+//   switchBranch(id), compareBranches(a, b)
+//
+// What the host tells the viewer:
+//   setBusy(text | null)                a run is going on: Step and Run to end wait, Stop appears if requestStop exists
+//   setMessage(text | null)             an error sentence, shown until dismissed or replaced
+//   setBranches([{ id, name }], currentId)
+//   setTitle(text | null)               what is shown, for the names of files; without one it is the decoder
+//
+// options: { state, exports: what the host can make, { kind: name }, see exports.js, speed: steps per second,
+//   keysFrom: the element in which the focus must be for the viewer's keys to act, by default the root element itself;
+//   they also act while nothing has the focus, and never while something is typed,
+//   more: [(viewer) => panel], panels that only this host has,
+//   still: for a picture: no controls, no keys, `panels`: the names of those in it, `prompt`: a text above them }
+//
+// The theme follows body.dark, or data-theme="dark" | "light" on the root element. Texts enter the page as text only.
+
+import { h, put, readTheme, whole } from '../draw/dom.js';
+import { Exports } from './exports.js';
+import { Branches, Message } from './extras.js';
+import { PANELS } from '../panels/panel.js';
+import { capacity } from '../draw/axis.js';
+import { Transport } from '../panels/transport.js';
+import { Lane } from '../data/unpack.js';
+
+const TYPING = 'input:not([type=checkbox]), textarea, select, [contenteditable]:not([contenteditable=false])';
+
+let active = null; // the viewer that keys go to while the focus is on the page itself
+
+export function createViewer(root, host = {}, options = {}) {
+  return new Viewer(root, host, options);
+}
+
+class Viewer {
+  constructor(root, host, options) {
+    Object.assign(this, { root, host, keysFrom: options.keysFrom || root, still: !!options.still });
+    this.lanes = [];
+    this.state = Object.assign({ step: 0, position: -1, lane: 0 }, ...PANELS.map((panel) => panel.state));
+    this.assign(options.state);
+    this.drawnWidth = 0;
+    this.short = false;
+    this.goal = Infinity;
+    this.work = Promise.resolve();
+    this.pending = 0;
+    this.transport = new Transport(this, options.speed);
+    this.message = new Message();
+    this.branches = new Branches(host);
+    this.exports = new Exports(this, options.exports);
+    this.panels = PANELS.filter((panel) => !options.panels || options.panels.includes(panel.id)).map(
+      (Panel) => new Panel(this),
+    );
+    this.panels.push(...(options.more ?? []).map((make) => make(this)));
+    root.classList.add('dv', 'dv-empty');
+    root.classList.toggle('dv-still', this.still);
+    const boxes = (above) =>
+      this.panels.filter((panel) => !!panel.constructor.above === above).map((panel) => panel.box);
+    put(
+      root,
+      options.prompt && h('p', { class: 'dv-prompt' }, h('bdi', {}, options.prompt)),
+      this.panels.map((panel) => panel.head),
+      this.transport.box,
+      this.message.box,
+      this.branches.box,
+      boxes(true),
+      (this.body = h('div', { class: 'dv-body' }, boxes(false))),
+      this.panels.map((panel) => panel.next),
+    );
+    this.transport.draw();
+    if (!this.still) this.listen();
+  }
+
+  listen() {
+    active = this;
+    this.onKey = (event) => this.key(event);
+    document.addEventListener('keydown', this.onKey);
+    this.root.addEventListener('pointerdown', () => (active = this));
+    this.root.addEventListener('focusin', () => (active = this));
+    this.resizer = new ResizeObserver(
+      () => this.root.clientWidth && this.root.clientWidth !== this.drawnWidth && this.redraw(),
+    );
+    this.resizer.observe(this.root);
+    this.themer = new MutationObserver(() => this.redraw());
+    this.themer.observe(document.body, { attributes: true, attributeFilter: ['class'] });
+    this.themer.observe(this.root, { attributes: true, attributeFilter: ['data-theme'] });
+  }
+
+  // What the host calls.
+
+  /** Shows one payload or several side by side. */
+  load(payloads, state) {
+    return this.queue(async () => {
+      this.show(await Promise.all([payloads].flat().map((payload) => Lane.open(payload))), state);
+    });
+  }
+
+  show(lanes, state) {
+    this.transport.pause();
+    this.transport.waiting = false;
+    this.lanes = lanes;
+    this.goal = state?.goal ?? Infinity;
+    this.assign(state);
+    this.normalise();
+    this.root.classList.remove('dv-empty');
+    this.theme = readTheme(this.root);
+    for (const panel of this.panels) panel.load?.();
+    this.layout();
+    this.changed();
+  }
+
+  /** Adds steps of a live run; one that is there stays as it is. */
+  append(steps, lane = 0) {
+    return this.queue(async () => {
+      const target = this.lanes[lane];
+      if (!target) return;
+      const follow = this.state.step >= this.last && !this.editing;
+      await target.append([steps].flat().filter((step) => step.index > target.last));
+      this.transport.waiting = false;
+      for (const panel of this.panels) panel.grow?.(lane);
+      if (follow) this.state.step = Math.max(this.state.step, Math.min(this.last, this.goal));
+      this.layout();
+      this.changed(300);
+    });
+  }
+
+  /** One after the other: unpacking takes a moment, and what is called after a load must find it done. */
+  queue(job) {
+    this.pending += 1;
+    const done = () => (this.pending -= 1);
+    const result = this.work.then(job);
+    this.work = result.then(done, done);
+    return result;
+  }
+
+  /** Plays from where it is, once what is being loaded is there. */
+  play() {
+    this.queue(() => this.transport.timer ?? this.transport.play());
+  }
+
+  setStep(step) {
+    this.setState({ step });
+  }
+
+  select(position, lane = this.state.lane) {
+    this.setState({ position, lane });
+  }
+
+  getState() {
+    return { ...this.state };
+  }
+
+  setState(state) {
+    if (this.pending) this.queue(() => this.set(state));
+    else this.set(state);
+  }
+
+  setBusy(text) {
+    this.root.setAttribute('aria-busy', String(!!text));
+    this.transport.setBusy(text);
+  }
+
+  setMessage(text) {
+    this.transport.waiting = false;
+    this.transport.draw();
+    if (text) this.transport.pause();
+    this.message.show(text);
+  }
+
+  setBranches(branches, current) {
+    this.branches.show(branches, current);
+  }
+
+  /** The short view: tokens large, the free rows of the score, and the panels that say they are for it (`static brief`). */
+  setShort(on) {
+    this.short = on;
+    this.root.classList.toggle('dv-short', on);
+    this.redraw();
+  }
+
+  /** Whether four columns fit side by side. */
+  get room() {
+    return this.root.clientWidth >= 1500;
+  }
+
+  /** The size of the tokens in the short view. */
+  get grid() {
+    return !this.short || this.lanes.length > 1 ? undefined : this.root.clientWidth <= 640 ? 'tall' : 'huge';
+  }
+
+  setTitle(title) {
+    this.title = title;
+  }
+
+  destroy() {
+    this.transport.pause();
+    clearTimeout(this.resting);
+    clearTimeout(this.needing);
+    document.removeEventListener('keydown', this.onKey);
+    this.resizer?.disconnect();
+    this.themer?.disconnect();
+    if (active === this) active = null;
+    this.lanes = [];
+    put(this.root);
+    this.root.classList.remove('dv', 'dv-empty', 'dv-still', 'dv-beside');
+  }
+
+  // State.
+
+  get last() {
+    return Math.max(0, ...this.lanes.map((lane) => lane.last));
+  }
+
+  get lane() {
+    return this.lanes[this.state.lane];
+  }
+
+  get finished() {
+    return this.lanes.every((lane) => lane.finished);
+  }
+
+  get editing() {
+    return this.panels.some((panel) => panel.editing);
+  }
+
+  /** Takes the parts that it knows of a state from anywhere. */
+  assign(part) {
+    for (const key of Object.keys(this.state)) if (part && Object.hasOwn(part, key)) this.state[key] = part[key];
+  }
+
+  /** Whatever was asked for becomes a state that can be shown. */
+  normalise() {
+    const { state } = this;
+    state.lane = whole(state.lane, 0, this.lanes.length - 1);
+    state.step = whole(state.step, 0, this.last);
+    const { length, free } = this.lane;
+    state.position =
+      state.position >= 0 && state.position < length ? whole(state.position, 0, length - 1) : (free[0] ?? 0);
+    for (const panel of PANELS) panel.settle?.(state, this.lane);
+  }
+
+  /** Changes parts of the state now. Going to another step stops playing, unless it is playing that goes. */
+  set(part, { keepPlaying = false } = {}) {
+    const before = { ...this.state };
+    this.assign(part);
+    if (!this.lanes.length) return;
+    this.normalise();
+    const differs = (key) => before[key] !== this.state[key];
+    if (!Object.keys(before).some(differs)) return;
+    if (differs('step') && !keepPlaying) this.transport.pause();
+    if (differs('lane') || differs('side')) this.layout();
+    this.changed();
+  }
+
+  /** Draws what is to be seen, asks for what is missing (in a live run when it rests), and tells those who listen. */
+  changed(patience = 0) {
+    this.draw();
+    if (this.still) return;
+    clearTimeout(this.needing);
+    if (patience) this.needing = setTimeout(() => this.need(), patience);
+    else this.need();
+    clearTimeout(this.resting); // an address bar that follows every step of a scrub would cost more than the drawing
+    this.resting = setTimeout(() => {
+      for (const panel of this.panels) panel.box.setAttribute('aria-description', panel.text());
+      this.host.onChange?.(this.getState());
+    }, 150);
+  }
+
+  async need() {
+    const { lane } = this;
+    if (!lane) return;
+    try {
+      const news = await Promise.all(this.panels.map((panel) => !panel.box.hidden && panel.need?.()));
+      if (news.includes(true) && lane === this.lane) this.draw();
+    } catch (error) {
+      this.setMessage(String(error?.message || error));
+    }
+  }
+
+  /** A question to the host about the lane in view, asked once: what was answered is kept with the lane. */
+  ask(name, data) {
+    const answers = (this.lane.answers ??= new Map());
+    const key = `${name} ${JSON.stringify(data)}`;
+    if (!answers.has(key)) {
+      const answer = this.order(name, data);
+      answers.set(key, answer);
+      answer.catch(() => answers.delete(key));
+    }
+    return answers.get(key);
+  }
+
+  /** Something that the host shall do now; what it refuses, it refuses with a sentence. */
+  async order(name, data) {
+    const reply = await this.host.ask(name, { lane: this.state.lane, ...data });
+    if (!reply || reply.kind === 'error') throw new Error(reply?.text || 'The server did not answer; try again.');
+    return reply;
+  }
+
+  // Keys.
+
+  key(event) {
+    const { target, key } = event;
+    if (!this.lanes.length || event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+    const onPage = target === document.body || target === document.documentElement;
+    const mine =
+      this.keysFrom.contains(target) ||
+      (onPage && this.root.offsetParent !== null && (active === this || !active?.root.offsetParent));
+    if (!mine || target.closest?.(TYPING)) return;
+    if (this.panels.some((panel) => panel.box.contains(target) && panel.key?.(event))) {
+      event.preventDefault();
+      return;
+    }
+    const { step, position } = this.state;
+    const pressesItself = target.type === 'checkbox' || (target.closest?.('button') && !target.dataset.position);
+    const actions = {
+      ArrowLeft: () => this.setStep(step - 1),
+      ArrowRight: () => {
+        this.transport.pause();
+        this.transport.forward();
+      },
+      Home: () => this.setStep(0),
+      End: () => this.setStep(this.last),
+      ArrowUp: () => this.select(Math.max(0, position - 1)),
+      ArrowDown: () => this.select(Math.min(this.lane.length - 1, position + 1)),
+      ' ': !pressesItself && (() => this.transport.play()),
+      n: () => this.revocation(1),
+      p: () => this.revocation(-1),
+    };
+    for (const panel of this.panels)
+      for (const [name, act] of Object.entries(panel.constructor.shortcuts ?? {}))
+        actions[name] = () => act(this, panel);
+    const action = Object.hasOwn(actions, key) && actions[key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  }
+
+  /** To the next or the previous step at which something was revoked. */
+  revocation(direction) {
+    for (let step = this.state.step + direction; step >= 0 && step <= this.last; step += direction) {
+      if (this.lanes.some((lane) => lane.frames[step]?.revokes)) {
+        this.setStep(step);
+        return;
+      }
+    }
+  }
+
+  // Drawing.
+
+  redraw() {
+    if (!this.lanes.length) return;
+    this.layout();
+    this.draw();
+  }
+
+  /** Everything that depends on widths, theme, or the number of steps. A hidden viewer waits until it has a width. */
+  layout() {
+    const width = this.root.clientWidth;
+    this.drawnWidth = width;
+    if (!width) return;
+    this.root.dataset.size = width <= 640 ? 'narrow' : width <= 1000 ? 'medium' : 'wide';
+    this.theme = readTheme(this.root);
+    this.steps = capacity(this.last, this.finished);
+    this.root.dataset.side = this.state.side;
+    for (const panel of this.panels) {
+      panel.box.hidden =
+        panel.constructor.fits?.(this.lane, this) === false ||
+        !!(this.short ? !panel.constructor.brief : panel.constructor.onlyBrief);
+    }
+    for (const panel of this.panels) if (!panel.box.hidden) panel.prepare(); // its width is known when the others are there or gone
+  }
+
+  /** Canvases first: setting a font on one asks for clean styles, and would pay at once for every node changed before. */
+  draw() {
+    if (!this.drawnWidth) return;
+    const shown = this.panels.filter((panel) => !panel.box.hidden);
+    for (const panel of shown) panel.paint();
+    for (const panel of shown) panel.draw();
+    this.transport.say();
+    this.transport.draw();
+  }
+}

@@ -1,0 +1,396 @@
+// The Watch tab: one decode, its branches, links to it, and files of it, around the viewer.
+//
+// `mountWatch(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/server/opening.py's page_config().
+
+import { choice, h, keep, press, put, recall } from '../draw/dom.js';
+import { First } from './first.js';
+import {
+  createAddress,
+  editsFrom,
+  editsTo,
+  leave,
+  numberFrom,
+  onWanted,
+  openComparison,
+  parameter,
+  showTab,
+  takeWanted,
+  viewFrom,
+  viewTo,
+} from '../data/links.js';
+import { createPopover } from './popover.js';
+import { createSettings } from './settings.js';
+import { createShell } from './shell.js';
+import { createViewer } from './viewer.js';
+
+const VIEW = 'dard-view'; // which view a visitor chose: story or full
+const VIEWS = [
+  ['story', 'Story', 'The opening, which plays itself (f)'],
+  ['full', 'Everything', 'Prompt, settings, score, inspector, mask (f)'],
+];
+const EXPORTS = { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' };
+const NO_MODEL = 'This trace was opened from a file and has no model behind it; decode its prompt to go on.';
+
+export function mountWatch(root, bridge, config) {
+  let asked = null; // what the run on screen was started with; none for a trace from a file
+  let edits = [[]]; // of every branch, what leads to it
+  let shown = null; // {decoder, model} of the run on screen
+
+  const settings = createSettings(config);
+  const summary = h('span', { class: 'dw-summary' });
+  const change = createPopover(root, 'Change', settings.element);
+  const views = choice('View', VIEWS, (which) => (which === 'story' ? showStory() : showFull()));
+  const shell = createShell(root, bridge, config, {
+    label: 'Decode',
+    onDecode: decode,
+    onAgain: () => (asked ? start({ ...asked, edits: [] }) : say(NO_MODEL)),
+    onCase: openCase,
+    onFiles: openFiles,
+    running: {
+      onRest: () => {
+        viewer.goal = Infinity;
+        address.rest();
+      },
+      again: () => asked && { ...asked, edits: edits[client.here.branch] },
+      onRemade: (what, reply) => {
+        begin(what, reply);
+        if (client.run.lanes.length < viewer.lanes.length) client.show(reply, { step: 0 });
+        else viewer.setBranches(reply.branches, reply.branch);
+      },
+    },
+    words: {
+      request: () => request(),
+      onSizes: (checked) => settings.fits(checked),
+      give: (text, lengths) => settings.give(text, lengths),
+      useModel: (name) => settings.useModel(name),
+    },
+    unlinked: () =>
+      asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.',
+    tools: config.opening ? [views] : [],
+    aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
+  });
+  const { client, prompt, receive, say } = shell;
+
+  let first = null; // the short view, if this page has one
+  const viewer = createViewer(
+    shell.viewerBox,
+    {
+      requestStep: () => advance(1),
+      requestRun: () => advance(null),
+      requestStop: () => client.stop(),
+      requestBranch: ({ lane, ...edit }) => withRun(() => client.replace(() => branch(client.run.lanes[lane], edit))),
+      ask: (name, data) =>
+        new Promise((answer) => {
+          withRun(() => answer(client.about(name, data)));
+        }),
+      switchBranch: (id) => client.replace(() => client.look(id).then((found) => found && client.show(found[0]))),
+      compareBranches: (a, b) => client.replace(() => client.sideBySide(a, b)),
+      onChange: () => address.remember(),
+    },
+    { exports: EXPORTS, keysFrom: root, more: config.opening ? [(made) => (first = new First(made, opened()))] : [] },
+  );
+  client.viewer = viewer;
+
+  /** What the short view is made of. */
+  function opened() {
+    const [item] = config.gallery;
+    const clashing = config.gallery.find((each) => each.name === 'Clashing');
+    return {
+      hook: item.hook,
+      others: config.opening.others,
+      onSwitch: () => (viewer.short ? showFull() : showStory()),
+      next: [
+        clashing && [
+          'a Sudoku that clashes with itself',
+          () => {
+            showFull();
+            openCase(clashing);
+          },
+        ],
+        ['why this works, page by page', () => showTab('Learn')],
+        [
+          'a sentence of your own',
+          () => {
+            showFull();
+            prompt.focus();
+            prompt.select();
+          },
+        ],
+        ['decoders side by side', () => openComparison(item)],
+      ].filter(Boolean),
+    };
+  }
+
+  function setShort(on) {
+    press(views, on ? 'story' : 'full');
+    root.classList.toggle('dw-short', on);
+    viewer.setShort(on);
+  }
+
+  /** Everything, now and whenever this visitor comes back. */
+  function showFull() {
+    keep(VIEW, 'full');
+    setShort(false);
+    address.remember();
+  }
+
+  /** The opening from its beginning, whatever is on screen; Back leads there again. */
+  function showStory() {
+    keep(VIEW, 'story');
+    client.replace(() => {
+      say(null);
+      shell.showCase(null);
+      viewer.setBranches([]);
+      openFirst(true);
+    });
+  }
+
+  function request() {
+    settings.follow(prompt.value);
+    return {
+      prompt: prompt.value,
+      model: settings.model(),
+      decoder: settings.decoder(),
+      settings: settings.values(),
+      ...shell.picture.request(),
+    };
+  }
+
+  /** A prompt of one's own: from before the first step, with its first blank selected, it plays while it is decoded. */
+  function decode() {
+    const still = matchMedia('(prefers-reduced-motion: reduce)').matches; // then it shows how it ends
+    start(
+      request(),
+      () => {
+        shell.showCase(null);
+        if (!still) viewer.play();
+        advance(null);
+      },
+      { step: 0, position: -1, goal: still ? Infinity : 0 },
+    );
+  }
+
+  /** A new run in the place of what is on screen, with a branch if there are `edits`; `view` is where one shall look. */
+  function start(what, then, view = { step: 0 }) {
+    client.replace(() =>
+      client.start(
+        what,
+        (reply) => {
+          begin(what, reply);
+          client.show(reply, view);
+        },
+        then,
+      ),
+    );
+  }
+
+  function begin(what, reply) {
+    asked = shown = what;
+    leave(what);
+    edits = [[]];
+    for (const edit of what.edits ?? []) edits.push([...edits.at(-1), edit]);
+    settings.learn(what.model, reply.defaults);
+    shell.shows(what.prompt);
+  }
+
+  function branch(lane, edit) {
+    client.branch(lane, edit, (reply, from) => {
+      edits[reply.branch] = [...edits[from.branch], edit];
+      client.show(reply, {
+        step: edit.step,
+        position: edit.check ?? (edit.hide ? viewer.state.position : edit.position),
+      });
+    });
+  }
+
+  /** Does something with the run on screen; the page opens on a view that has none yet, and keeps it while one is made. */
+  function withRun(action) {
+    if (client.run) action();
+    else if (asked) client.make(asked, viewer.last, (reply) => begin(asked, reply), action);
+  }
+
+  /** Goes on with the lane one looks at; to the end (null), then with the other one side by side. */
+  function advance(steps, then) {
+    if (!client.run) return withRun(() => advance(steps, then));
+    const lane = [client.here, ...client.run.lanes].find((each) => !each.finished);
+    if (!lane) return then?.();
+    if (!lane.live) return say(NO_MODEL);
+    client.advance(steps, lane, () => (steps === null && lane.finished ? advance(null, then) : then?.()));
+  }
+
+  function openCase(item) {
+    if (!config.models.includes(item.model)) return replayCase(item);
+    prompt.value = item.prompt;
+    settings.set(item);
+    start(request(), () => {
+      shell.showCase(item);
+      if (item.select != null) viewer.select(item.select);
+      advance(null, () => viewer.setStep(item.step ?? 0));
+    });
+  }
+
+  /** A case whose model this page does not offer: its recorded trace. */
+  async function replayCase(item) {
+    receive(await bridge.call('recorded', { name: item.name }), (reply) =>
+      client.replace(() => {
+        showRecorded(reply, { step: item.step ?? 0, position: item.select ?? -1 });
+        shell.showCase(item);
+      }),
+    );
+  }
+
+  /** One trace is shown here, several side by side. */
+  function openFiles([reply, ...others]) {
+    if (others.length)
+      return openComparison({
+        prompt: reply.payload.prompt,
+        model: settings.model(),
+        lanes: [reply, ...others].map(({ run, name }) => ({ opened: run, name })),
+      });
+    client.replace(() => {
+      setShort(false);
+      showRecorded(reply, { step: 0 });
+      shell.showCase(null);
+    });
+  }
+
+  /** A trace with no model behind it, and the prompt and settings it was made with. */
+  function showRecorded(reply, state) {
+    const { prompt: text, model, decoder, settings: used } = reply.payload;
+    asked = null;
+    shown = { decoder, model };
+    say(null);
+    prompt.value = text;
+    shell.shows(text);
+    settings.set({ prompt: text, model, decoder, settings: used });
+    client.hold(reply);
+    client.show(reply, state);
+    address.rest();
+  }
+
+  // Links: the address holds what was asked, the edits that lead to the branch, and where one looks.
+
+  const address = createAddress(
+    root,
+    'Watch',
+    () => {
+      const state = viewer.getState();
+      if (viewer.short) return { place: 'first', values: { show: 'story' } };
+      if (!asked) return client.run && { place: ['file', client.run.key], values: {} };
+      const { prompt: text, model, decoder } = asked;
+      const unusual = settings.unusual(model, decoder, asked.settings);
+      const lane = client.run ? client.here : { branch: 0, steps: viewer.last };
+      const leads = editsTo(edits[lane.branch]);
+      const values = {
+        prompt: text,
+        model,
+        decoder,
+        ...unusual,
+        edits: leads,
+        ran: lane.steps,
+        step: state.step,
+        select: state.position >= 0 ? state.position : undefined,
+        view: viewTo(state),
+      };
+      return { place: [text, model, decoder, unusual, leads], values };
+    },
+    restore,
+  );
+
+  /** What another tab asks for: a trace file, or a decode. */
+  function openWanted({ files, names, ...what }) {
+    setShort(false);
+    if (files) return shell.openFiles(files, names);
+    prompt.value = what.prompt;
+    settings.set(what);
+    start(request(), () => {
+      shell.showCase(null);
+      advance(null);
+    });
+  }
+
+  function restore(place, same) {
+    const other = takeWanted('Watch');
+    if (other) return openWanted(other);
+    if (parameter('prompt') !== null) setShort(false);
+    const [ran, step, select] = ['ran', 'step', 'select'].map((name) => numberFrom(parameter(name)));
+    const view = {
+      ...viewFrom(parameter('view')),
+      ...(step !== null && { step }),
+      ...(select !== null && { position: select }),
+    };
+    if (same) return viewer.setState(view);
+    const [kind, key] = Array.isArray(place) ? place : [];
+    if (kind === 'file' && !parameter('prompt')) return openAgain(key);
+    const text = parameter('prompt');
+    if (text === null) return openFirst();
+    const decoder = parameter('decoder') ?? settings.decoder();
+    const values = {};
+    for (const name of settings.names(decoder))
+      if (parameter(name) !== null) values[name] = parameter(name).slice(0, 100);
+    prompt.value = text.slice(0, config.limits.prompt + 1);
+    settings.set({ prompt: prompt.value, model: parameter('model'), decoder, settings: values });
+    const model = parameter('model') ?? settings.model();
+    const known = config.models.includes(model) && config.decoders.some((each) => each.name === decoder);
+    const wanted = {
+      prompt: prompt.value,
+      model,
+      decoder,
+      settings: known ? settings.values() : values,
+      edits: editsFrom(parameter('edits')),
+    };
+    shell.showCase(null);
+    start(
+      wanted,
+      () => {
+        const left = (ran ?? 0) - client.here.steps;
+        if (left > 0) advance(left);
+      },
+      { ...view, step: step ?? 0, goal: step ?? undefined },
+    );
+  }
+
+  /** A trace from a file, when one comes back to it. */
+  async function openAgain(key) {
+    const reply = await bridge.call('show', { run: key });
+    if (reply.kind !== 'error') return showRecorded(reply, { step: 0 });
+    openFirst();
+    say(reply.text);
+  }
+
+  /** The first case; a link says which view of it, or else what this visitor chose before. */
+  function openFirst(short = (parameter('show') ?? recall(VIEW)) !== 'full') {
+    const item = config.gallery[0];
+    if (!item) return;
+    if (!config.models.includes(item.model)) return replayCase(item);
+    prompt.value = item.prompt;
+    settings.set({ ...item, model: null });
+    if (!config.opening) return start(request(), () => viewer.select(item.select ?? 0));
+    client.run = null;
+    asked = shown = request();
+    edits = [[]];
+    shell.shows(asked.prompt);
+    setShort(short);
+    viewer
+      .load(config.opening.payload, { step: 0, position: item.select ?? 0 })
+      .then(() => viewer.short && first.begin());
+    address.rest();
+  }
+
+  const describe = () => {
+    const other = shown && shown.model !== settings.model();
+    const title = config.decoders.find((each) => each.name === shown?.decoder)?.title ?? shown?.decoder;
+    put(
+      summary,
+      other && [h('b', {}, title), ' on ', h('b', {}, h('bdi', {}, shown.model)), ' · Decode will use '],
+      settings.describe(),
+    );
+    shell.picture.follow(settings.model());
+    shell.words.changed();
+  };
+  prompt.addEventListener('input', () => leave(request()));
+  settings.onChange(describe);
+  describe();
+  onWanted('Watch', () => openWanted(takeWanted('Watch')));
+  address.open();
+}

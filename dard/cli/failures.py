@@ -1,0 +1,108 @@
+"""`failures`: the wrong answers of an experiment or of lm-eval, and the decode behind each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from dard.cli import options, pages
+from dard.cli.terminal import plain_console, show_samples
+from dard.core.errors import InputError
+from dard.decoding.session import Session
+from dard.results.diagnoses import Diagnoses
+from dard.results.samples import ONLY, SORTS, Sample, choose, open_folder, trace_file
+from dard.trace import Diagnosis, Trace
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", help="results of an experiment or of lm-eval, or a folder of them")
+    parser.add_argument("--only", choices=ONLY, default="wrong", help="which samples are listed (default wrong)")
+    parser.add_argument("--sort", choices=SORTS, default="number", help="what comes first (default: as in the file)")
+    parser.add_argument("--variant", default="", metavar="NAME", help="only those of this variant")
+    parser.add_argument("--text", default="", help="only those with this in the prompt, the answer or the ending")
+    parser.add_argument("--most", type=int, default=40, metavar="N", help="how many lines (default 40)")
+    parser.add_argument("--json", action="store_true", help="print all of them as JSON lines and nothing else")
+    parser.add_argument(
+        "--open", type=int, nargs="+", metavar="N", help="open the decodes of these numbers, up to four side by side"
+    )
+    parser.add_argument(
+        "--diagnose", action="store_true",
+        help="say of each where it was lost and how; what is known is kept beside the results, and gone on from",
+    )  # fmt: skip
+    pages.add_page(parser)
+    options.add_model(parser)
+    parser.set_defaults(func=run, model=None)
+
+
+def run(args: argparse.Namespace) -> None:
+    """The samples of a run as a table, or the decodes of some of them in the browser."""
+    found = open_folder(args.folder)
+    if args.open:
+        return pages.show_page(decodes_of(found, args), args)
+    chosen = choose(found, args.only, args.sort, args.variant, args.text)
+    known = diagnoses(chosen, args) if args.diagnose else None
+    if args.json:
+        rows = [sample.as_dict() | ({"diagnosis": told(known.of(sample))} if known else {}) for sample in chosen]
+        sys.stdout.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    else:
+        kinds = None if known is None else {s.number: kind_of(known.of(s)) for s in chosen}
+        show_samples(plain_console(), found, chosen[: args.most], len(chosen), kinds)
+
+
+def told(found: Diagnosis | str | None) -> Any:
+    return found.as_dict() if isinstance(found, Diagnosis) else found
+
+
+def kind_of(found: Diagnosis | str | None) -> str:
+    """What lost an answer, and in which step."""
+    if not isinstance(found, Diagnosis):
+        return "not diagnosed"
+    return f"{found.kind}{f', step {found.lost}' if found.lost else ''}"
+
+
+def diagnoses(chosen: Sequence[Sample], args: argparse.Namespace) -> Diagnoses:
+    """Those of all chosen samples; whoever interrupts keeps what there is."""
+    known, model = Diagnoses.beside(args.folder), opener(args)
+    with options.progress_bar() as bar:
+        task = bar.add_task("diagnosing", total=len(chosen))
+        try:
+            for sample in chosen:
+                known.make(sample, model)
+                bar.advance(task)
+        except KeyboardInterrupt:
+            pass
+    return known
+
+
+def opener(args: argparse.Namespace) -> Callable[[str], Any]:
+    """The models of samples by name, each loaded once; or the one that was named."""
+    models: dict[str, Any] = {}
+
+    def model(name: str) -> Any:
+        name = args.model or name
+        if name not in models:
+            models[name] = options.open_model(argparse.Namespace(**{**vars(args), "model": name}))
+        return models[name]
+
+    return model
+
+
+def decodes_of(found: Sequence[Any], args: argparse.Namespace) -> dict[str, Trace]:
+    """The traces of samples by their numbers: from their files, or decoded again by the model of their run."""
+    traces: dict[str, Trace] = {}
+    model = opener(args)
+    for number in args.open:
+        if not 0 <= number < len(found):
+            raise InputError(f"--open {number} is not allowed; the samples are numbered from 0 to {len(found) - 1}")
+        sample = found[number]
+        if (file := trace_file(sample)) is not None:
+            trace = Trace.load(file)
+        elif sample.prompt is None:
+            raise InputError(f"--open {number}: there is no decode of it ({sample.ended_by})")
+        else:
+            trace = Session(model(sample.model), sample.prompt, sample.decoder, **sample.settings).run()
+        traces[f"{number}: {sample.variant}"] = trace
+    return traces

@@ -1,0 +1,105 @@
+"""What a decode knows between two steps.
+
+Every position of the generation region is Masked, Candidate or Unmasked. A `DecodeState` is immutable: a step
+turns one state into the next, so stepping back, branching and what-if edits are only a matter of keeping states.
+This module knows nothing about models' internals, decoders' rules or pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+MASKED, CANDIDATE, UNMASKED = "M", "C", "U"
+STATE_NAMES = {MASKED: "masked", CANDIDATE: "candidate", UNMASKED: "unmasked"}
+
+
+@dataclass(frozen=True)
+class DecodeState:
+    """Everything the next step depends on, besides the model and the settings.
+
+    `tokens`, `states`, `fixed`, `confidence` and `reliability` have one entry per position of the region.
+    `confidence` is c of the previous step (0 where none was computed yet, 1 for fixed positions);
+    `reliability` is the value candidates are ordered by (equal to the confidence for the default ordering).
+    `memory` belongs to the decoder: what it must remember inside a block (see each decoder's file).
+    `prompt_overlap`: how many tokens of the prompt belong to the first block, shorter by them (block-causal models).
+    `opening` is the state the block began with; nothing: this one. `record`: whether anyone will look at the step; what
+    is not needed to decide is left out otherwise. `watched`: tokens whose probability is wanted in every table, beside
+    the most probable. `hidden`: what the next pass alone shall not see, by hand: the position of a token, and the one
+    position whose rows do not see it, None for everyone's. `rows`: cells of a row, and of all, where the answer stands
+    in rows. `idle`: passes up to now that changed no token and no state.
+    """
+
+    prompt: tuple[int, ...]
+    tokens: tuple[int, ...]
+    states: str
+    fixed: tuple[bool, ...]
+    confidence: tuple[float, ...]
+    reliability: tuple[float, ...]
+    block_length: int
+    prompt_overlap: int = 0
+    block: int = 0
+    step: int = 0
+    memory: Any = None
+    opening: DecodeState | None = None
+    record: bool = True
+    watched: tuple[int, ...] = ()
+    hidden: tuple[int, int | None] | None = None
+    rows: tuple[int, int] | None = None
+    idle: int = 0
+
+    @property
+    def num_blocks(self) -> int:
+        return self.block_of(len(self.tokens) - 1) + 1
+
+    @property
+    def finished(self) -> bool:
+        return self.block >= self.num_blocks
+
+    @property
+    def block_range(self) -> range:
+        """The region positions of the block being decoded."""
+        start = self.block * self.block_length - self.prompt_overlap
+        return range(max(start, 0), min(start + self.block_length, len(self.tokens)))
+
+    def block_of(self, position: int) -> int:
+        """The number of the block a region position belongs to."""
+        return (position + self.prompt_overlap) // self.block_length
+
+    def free(self, wanted: str = "MCU") -> list[int]:
+        """Positions of the current block that are not given and are in one of the `wanted` states."""
+        return [i for i in self.block_range if not self.fixed[i] and self.states[i] in wanted]
+
+    def at_open_block(self) -> DecodeState:
+        """The same state, at the beginning of the first block that still has something to decide."""
+        open_positions = [i for i, s in enumerate(self.states) if s != UNMASKED]
+        block = self.block_of(open_positions[0]) if open_positions else self.num_blocks
+        return replace(self, block=block, opening=None)
+
+
+def changes(
+    states_before: str,
+    states: str,
+    tokens_before: Sequence[int],
+    tokens: Sequence[int],
+    accepted: Collection[int] = (),
+) -> dict[str, list[int]]:
+    """The events that can be read off the states before and after a step, positions by name.
+
+    >>> changes("MUU", "UMU", [0, 5, 6], [4, 0, 7])
+    {'decided': [0], 'replaced': [2], 'demoted': [1]}
+    """
+    found: dict[str, list[int]] = {"decided": [], "promoted": [], "replaced": [], "weakened": [], "demoted": []}
+    for i, (old, new) in enumerate(zip(states_before, states, strict=True)):
+        if old == MASKED and new != MASKED:
+            found["decided"].append(i)
+        elif old != MASKED and new == MASKED:
+            found["demoted"].append(i)
+        elif old == CANDIDATE and new == UNMASKED and i not in accepted:
+            found["promoted"].append(i)
+        elif old == UNMASKED and new == CANDIDATE:
+            found["weakened"].append(i)
+        if MASKED not in (old, new) and tokens_before[i] != tokens[i]:
+            found["replaced"].append(i)
+    return {name: positions for name, positions in found.items() if positions}

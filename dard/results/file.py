@@ -1,0 +1,174 @@
+"""Results of one experiment: a header and rows, in memory and as JSON lines.
+
+Promises: the first line says everything a row depends on; each further line is one row, one sample under one variant,
+whole or not there at all: a last line that was cut off is dropped. A row is never written twice. Files of another
+run are refused. Several processes write a part each, and reading joins the parts.
+Does not know: what the rows mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from dard.core.errors import InputError
+from dard.results.sweep import Process, Row, Scope, Variant, key_of
+from dard.tasks import Item
+
+FORMAT = "dard-experiment"
+VERSION = 1
+# What must agree for rows to belong together.
+IDENTITY = (
+    "experiment", "model", "weights", "task", "samples", "seed", "gen_length", "block_length", "batch", "variants",
+    "items", "encoding",
+)  # fmt: skip
+
+
+@dataclass
+class Results:
+    """A header and the rows there are so far."""
+
+    header: dict[str, Any]
+    rows: list[Row] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.variants = [Variant.of(values) for values in self.header["variants"]]
+        items = [Item(entry["prompt"], entry["gen_length"], entry.get("answer")) for entry in self.header["items"]]
+        lengths = self.header["gen_length"], self.header["block_length"]
+        self.scope = Scope(items, *lengths, self.header.get("presets", {}))
+
+    @property
+    def stem(self) -> str:
+        """The name of its files."""
+        return f"{self.header['experiment']}-{self.header['task']}"
+
+    @property
+    def samples(self) -> int:
+        return self.header["samples"]
+
+    @property
+    def total(self) -> int:
+        return len(self.variants) * self.samples
+
+    @property
+    def complete(self) -> bool:
+        return len(self.rows) == self.total
+
+    def jsonl(self) -> str:
+        """The results as their file holds them."""
+        return lines_of([self.header, *self.rows])
+
+    def of(self, variant: Variant | str) -> list[Row]:
+        """The rows of one variant, by sample."""
+        name = variant if isinstance(variant, str) else variant.name
+        return sorted((row for row in self.rows if row["variant"] == name), key=lambda row: row["sample"])
+
+    def join(self, parts: Mapping[Path, Results]) -> None:
+        """Add the rows of parts of the same run."""
+        found = {key_of(row): row for row in self.rows}
+        for path, part in parts.items():
+            refuse_other(part.header, self.header, IDENTITY, path)
+            for row in part.rows:
+                found.setdefault(key_of(row), row)
+        self.rows[:] = found.values()
+
+
+def lines_of(entries: Iterable[Mapping[str, Any]]) -> str:
+    return "".join(json.dumps(entry, ensure_ascii=False) + "\n" for entry in entries)
+
+
+def load(folder: str | Path, stem: str) -> Results:
+    """The results of a run from all of its files."""
+    parts = read_parts(Path(folder), stem)
+    if not parts:
+        raise InputError(f"there are no results named {stem!r} in {str(folder)!r}")
+    results = Results(next(iter(parts.values())).header)
+    results.join(parts)
+    return results
+
+
+def read_parts(folder: Path, stem: str) -> dict[Path, Results]:
+    """All files of a run, the whole one first; one that was stopped before its header was whole holds nothing."""
+    paths = [folder / f"{stem}.jsonl", *sorted(folder.glob(f"{stem}.part*.jsonl"))]
+    return {path: read(path) for path in paths if path.exists() and b"\n" in path.read_bytes()}
+
+
+def read(path: Path) -> Results:
+    """The header and the rows of one file."""
+    try:
+        return parse(path.read_text(encoding="utf-8"), path)
+    except OSError as error:
+        raise InputError(f"{path} cannot be read: {error}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not a results file: {error}") from None
+
+
+def parse(text: str, path: str | Path) -> Results:
+    """The header and the rows of a file's text; what follows the last newline was cut off while it was written."""
+    try:
+        header, *rows = [json.loads(line) for line in text.split("\n")[:-1]]
+        if header["format"] != FORMAT:
+            raise ValueError(f'it has no "format": "{FORMAT}"')
+        for name in IDENTITY:
+            header[name]
+        results, names = Results(header, rows), {values["name"] for values in header["variants"]}
+        places = range(len(results.scope.items))
+        own = all(row["variant"] in names and type(row["sample"]) is int and row["sample"] in places for row in rows)
+    except KeyError as error:
+        raise InputError(f"{path} is not a results file: it lacks {error}") from None
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"{path} is not a results file: {error}") from None
+    if header.get("version") != VERSION:
+        raise InputError(f"{path} has version {_short(header.get('version'))[:20]}; this program reads {VERSION}")
+    if not own:
+        raise InputError(f"{path} holds a row that does not belong to its header")
+    return results
+
+
+def refuse_other(found: Mapping[str, Any], wanted: Mapping[str, Any], names: Iterable[str], path: Path) -> None:
+    """Refuse a header that disagrees, naming the first difference."""
+    for name in names:
+        if found.get(name) != wanted[name]:
+            shown = "" if name in ("variants", "items") else f" ({_short(found.get(name))}, not {_short(wanted[name])})"
+            raise InputError(
+                f"{path} holds results of another run: it differs in {name}{shown}; choose another --out folder"
+            )
+
+
+def _short(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)[:120]
+
+
+def resume(results: Results, folder: Path, process: Process) -> IO[bytes] | None:
+    """Read the rows that are there; the file to append to, or None if nothing is missing."""
+    own = folder / (f"{results.stem}.jsonl" if process.count == 1 else f"{results.stem}.part{process.index}.jsonl")
+    parts = read_parts(folder, results.stem)
+    results.join(parts)
+    if results.complete:
+        return None
+    for path, part in parts.items():
+        # A complete file may be read with any code anywhere; other processes may well run on other machines.
+        refuse_other(part.header, results.header, ("code", "machine") if path == own else ("code",), path)
+    return open_part(own, results.header)
+
+
+def open_part(path: Path, header: Mapping[str, Any]) -> IO[bytes]:
+    """A file to append rows to: a line that was cut off is dropped, a new file begins with the header."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file = path.open("ab")
+        whole = path.read_bytes().rfind(b"\n") + 1
+        file.truncate(whole)
+        add_rows(file, [] if whole else [header])
+    except OSError as error:
+        raise InputError(f"results cannot be written to {str(path)!r}: {error.strerror}") from None
+    return file
+
+
+def add_rows(file: IO[bytes], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Write lines and hand them to the system at once: what is interrupted afterwards stays."""
+    file.write(lines_of(rows).encode())
+    file.flush()

@@ -1,0 +1,211 @@
+"""Reading a trace file: bounded, checked part by part, refused with one sentence that names the place.
+
+Nothing in a file is ever executed. Does not know: what a trace is for.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from pathlib import Path
+from typing import Any
+
+from dard.trace.about import EVENTS
+from dard.trace.diagnosis import Diagnosis
+from dard.trace.limits import MAX_FILE_BYTES, TraceError
+from dard.trace.records import Start, Step, Whole
+
+
+def check(trace: Whole) -> None:
+    """Consistency between the parts of a file; the reader has seen to types and ranges."""
+    length = len(trace.start.tokens)
+    ranges = {"confidence": (0.0, 1.0)} | {c.name: c.range or (0.0, math.inf) for c in trace.about.columns}
+    declared = {
+        "columns": ranges.keys(),
+        "paths": {path.name for path in trace.about.paths},
+        "events": {*EVENTS, *trace.about.events},
+        "notes": ranges.keys(),
+    }
+    rows: list[tuple[str, Any]] = [
+        ("start.states", trace.start.states),
+        ("start.confidence", trace.start.confidence),
+        ("fixed", trace.fixed),
+    ]
+    lists: list[tuple[str, Any]] = [("start.edited", trace.start.edited)]
+    for number, step in enumerate(trace.steps, 1):
+        name = f"steps.{number}"
+        if step.index != number:
+            raise TraceError(f"trace file is broken at {name}: index is {step.index}, not {number}")
+        if step.hidden and not -len(trace.prompt_tokens) <= step.hidden[0] < length > (step.hidden[1] or 0):
+            raise TraceError(f"trace file is broken at {name}.hidden: a position is outside")
+        start, end = step.block
+        if not start < end <= length:
+            raise TraceError(f"trace file is broken at {name}: block {start}–{end} is outside the region of {length}")
+        for part, known in declared.items():
+            if unknown := sorted(getattr(step, part).keys() - known):
+                raise TraceError(f"trace file is broken at {name}.{part}: {unknown[0]!r} is not declared in about")
+        if "confidence" not in step.columns or (None in step.confidence and not trace.about.unmeasured):
+            raise TraceError(f"trace file is broken at {name}.columns.confidence: a number is missing")
+        for each, values in step.columns.items():
+            low, high = ranges[each]
+            if any(value is not None and not low <= value <= high for value in values):
+                raise TraceError(
+                    f"trace file is broken at {name}.columns.{each}: a number is outside {low:g} to {high:g}"
+                )
+        rows += [(f"{name}.tokens", step.tokens), (f"{name}.states", step.states)]
+        rows += [(f"{name}.columns.{each}", values) for each, values in step.columns.items()]
+        lists += [(f"{name}.{each}", positions) for each, positions in step.events.items()]
+        lists += [(f"{name}.why", list(step.why))]
+        tables = {f"paths.{path}": top for path, top in step.paths.items()} | ({"soft": step.soft} if step.soft else {})
+        for part, top in tables.items():
+            lists.append((f"{name}.{part}", top.positions))
+            if not len(top.ids) == len(top.p) == top.k * len(top.positions):
+                raise TraceError(f"trace file is broken at {name}.{part}: the lists differ in length")
+        if step.soft and not trace.about.soft:
+            raise TraceError(f"trace file is broken at {name}.soft: about declares no mixes")
+        if step.graph:
+            if trace.about.graph is None:
+                raise TraceError(f"trace file is broken at {name}.graph: about declares no graph")
+            lists.append((f"{name}.graph.positions", step.graph.positions))
+            known_here = set(step.graph.positions)
+            if not {*step.graph.blocked, *(by for by, _ in step.graph.blocked.values())} <= known_here:
+                raise TraceError(f"trace file is broken at {name}.graph.blocked: a position is none of the graph")
+        lists.append((f"{name}.annotation", list(step.annotation.why if step.annotation else ())))
+    check_board(trace)
+    verdicts = [(f"causes.{number}", verdict) for number, verdict in enumerate(trace.causes, 1)]
+    if found := trace.diagnosis:
+        verdicts += [(f"diagnosis.verdicts.{number}", verdict) for number, verdict in enumerate(found.verdicts, 1)]
+        lists += check_diagnosis(trace, found)
+    for name, verdict in verdicts:
+        if verdict.step > len(trace.steps):
+            raise TraceError(f"trace file is broken at {name}: there is no step {verdict.step}")
+        before = [cause.position for cause in verdict.causes] + verdict.left
+        if min(before, default=0) < -len(trace.prompt_tokens):
+            raise TraceError(f"trace file is broken at {name}: a position lies before the prompt")
+        lists.append((name, [verdict.position]))
+        for shown in (False, True):
+            lists.append((name, [each.position for each in verdict.causes if each.shown == shown]))
+        lists.append((f"{name}.left", verdict.left))
+        lists.append((f"{name}.siblings", [each.position for each in verdict.siblings]))
+    for name, positions in lists:
+        if any(position >= length for position in positions) or len(set(positions)) != len(positions):
+            raise TraceError(f"trace file is broken at {name}: a position is outside or twice")
+    for name, row in rows:
+        if len(row) != length:
+            raise TraceError(f"trace file is broken at {name}: {len(row)} entries for a region of {length}")
+    if None in trace.start.confidence and not trace.about.unmeasured:
+        raise TraceError("trace file is broken at start.confidence: a number is missing")
+    moments: list[Start | Step] = [trace.start, *trace.steps]
+    for moment in moments:
+        for token, state in zip(moment.tokens, moment.states, strict=True):
+            if (token == trace.mask_id) != (state == "M"):
+                raise TraceError("trace file is broken: a masked position holds a token, or a decided one holds none")
+
+
+def check_board(trace: Whole) -> None:
+    """What is told of an answer in rows speaks of places that there are."""
+    board = trace.annotation.board if trace.annotation else None
+    if board and (len(board.given) % board.width or board.box > board.width or len(board.given) > len(trace.fixed)):
+        raise TraceError("trace file is broken at annotation.board: its rows do not fit the region")
+    moments: list[Start | Step] = [trace.start, *trace.steps]
+    for moment in moments:
+        for mark in moment.annotation.look.marks if moment.annotation and moment.annotation.look else ():
+            clash = len(mark.places) == len(set(mark.places)) == 2 or not mark.units
+            if not clash or any(place >= len(trace.fixed) for place in mark.places):
+                raise TraceError("trace file is broken at annotation.look: a mark is at no place")
+
+
+def check_diagnosis(trace: Whole, found: Diagnosis) -> list[tuple[str, Any]]:
+    """That a diagnosis speaks of this trace's states and steps; gives its lists of positions."""
+    states = len(trace.steps) + 1
+    for part, marks in {"winnable": found.winnable, "solutions": found.solutions or found.winnable}.items():
+        if len(marks) != states:
+            raise TraceError(f"trace file is broken at diagnosis.{part}: {len(marks)} entries for {states} states")
+    if found.lost is not None and not found.winnable[found.lost - 1]:
+        raise TraceError(f"trace file is broken at diagnosis.lost: step {found.lost} does not follow a winnable state")
+    if found.lost is not None and any(found.winnable[found.lost :]):
+        raise TraceError(f"trace file is broken at diagnosis.lost: a later state than {found.lost - 1} is winnable")
+    if found.lost is None and (found.guilty or found.kind in ("ending", "commit", "conflict", "revocation")):
+        raise TraceError("trace file is broken at diagnosis.lost: no step is named")
+    if len(found.guilty) != len(found.rescued) or not all(found.guilty):
+        raise TraceError("trace file is broken at diagnosis.guilty: a set is empty, or rescued is of another length")
+    named = {i for positions in found.guilty for i in positions}
+    if named != found.written.keys() or not named >= set(found.accepted):
+        raise TraceError("trace file is broken at diagnosis.written: its positions are not those of guilty")
+    if max(found.written.values(), default=0) > (found.lost or 0):
+        raise TraceError("trace file is broken at diagnosis.written: a step comes after the lost one")
+    lists = [(f"diagnosis.guilty.{number}", positions) for number, positions in enumerate(found.guilty, 1)]
+    parts = {"accepted": found.accepted, "alone": found.alone, "together": found.together}
+    return lists + [(f"diagnosis.{part}", positions) for part, positions in parts.items()]
+
+
+def not_a_number(trace: Whole) -> str:
+    """Where the first infinite or undefined number of a trace stands."""
+    for step in trace.steps:
+        for name, value in step.facts.items():
+            if not math.isfinite(value):
+                return f"steps.{step.index}.facts.{name}"
+        for name, values in step.columns.items():
+            if any(value is not None and not math.isfinite(value) for value in values):
+                return f"steps.{step.index}.columns.{name}"
+    return "a value"
+
+
+def set_aside(body: dict[str, Any]) -> tuple[dict[int, Any], dict[int, Any]]:
+    """What is packed in the steps, by their numbers, taken out of them: masks, and cells of graphs."""
+    steps = body.get("steps")
+    records = {n: step for n, step in enumerate(steps if isinstance(steps, list) else []) if isinstance(step, dict)}
+    graphs = {n: step["graph"] for n, step in records.items() if isinstance(step.get("graph"), dict)}
+    return tuple(  # type: ignore[return-value]
+        {n: record.pop(part) for n, record in parts.items() if part in record}
+        for part, parts in (("mask", records), ("cells", graphs))
+    )
+
+
+def refuse_crowds(body: dict[str, Any]) -> None:
+    """Refuse records with more entries than any has, before pydantic reports each of them with all the others."""
+    steps = body.get("steps")
+    records: list[tuple[str, Any]] = [("the top", body), ("start", body.get("start")), ("about", body.get("about"))]
+    for number, step in enumerate(steps if isinstance(steps, list) else []):
+        records.append((f"steps.{number}", step))
+        for part in ("top", "paths", "columns", "events", "facts", "notes"):
+            tables = step.get(part) if isinstance(step, dict) else None
+            records.append((f"steps.{number}.{part}", tables))
+            if part in ("top", "paths") and isinstance(tables, dict):
+                records += [(f"steps.{number}.{part}", table) for table in list(tables.values())[:10]]
+    found = body.get("diagnosis")
+    if isinstance(found, dict):
+        tried = found.get("tried")
+        records.append(("diagnosis", found))
+        records += [("diagnosis.tried", each) for each in (tried if isinstance(tried, list) else [])]
+    for name, holder in (("causes", body), ("verdicts", found)):
+        verdicts = holder.get(name) if isinstance(holder, dict) else None
+        for number, verdict in enumerate(verdicts if isinstance(verdicts, list) else []):
+            causes = verdict.get("causes") if isinstance(verdict, dict) else None
+            records += [(f"{name}.{number}", each) for each in [verdict, *(causes if isinstance(causes, list) else [])]]
+    for where, record in records:
+        if isinstance(record, dict) and len(record) > 60:
+            raise TraceError(f"trace file is broken at {where}: it has fields that are not known")
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """A file of bounded size."""
+    try:
+        if Path(path).stat().st_size > MAX_FILE_BYTES:
+            raise TraceError(f"trace file is larger than {MAX_FILE_BYTES >> 20} MB")
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise TraceError(f"trace file cannot be read: {error.strerror}") from None
+
+
+def bounded_gunzip(data: bytes) -> bytes:
+    inflate = zlib.decompressobj(wbits=31)
+    try:
+        plain = inflate.decompress(data, MAX_FILE_BYTES)
+    except zlib.error:
+        raise TraceError("trace file is not valid gzip") from None
+    if not inflate.eof:
+        raise TraceError(f"trace file is cut short, or unpacks to more than {MAX_FILE_BYTES >> 20} MB")
+    if inflate.unused_data:
+        raise TraceError("trace file goes on after its gzip data")
+    return plain

@@ -1,0 +1,58 @@
+"""The house: which way imports point, that none goes round in a circle, and that no module stands outside a room."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+
+import grimp
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+OLD_PATHS = {"attention": "dard_mask", "readers": "Frames", "settings": "Settings"}
+
+
+def circles(imports: dict[str, set[str]]) -> list[set[str]]:
+    """Groups of modules that import each other, directly or by way of others."""
+
+    def reached(start: str) -> set[str]:
+        found: set[str] = set()
+        ahead = [start]
+        while ahead:
+            new = imports[ahead.pop()] - found
+            found |= new
+            ahead += new
+        return found
+
+    after = {module: reached(module) for module in imports}
+    return [{m for m in found if start in after[m]} for start, found in after.items() if start in found]
+
+
+def test_a_circle_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == [{"b", "c"}, {"b", "c"}]
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Also inside functions and for types alone."""
+    graph = grimp.build_graph("dard", "visual", cache_dir=None)
+    assert not circles({module: graph.find_modules_directly_imported_by(module) for module in graph.modules})
+
+
+def test_every_module_is_in_a_room_and_every_room_says_its_promise() -> None:
+    loose = {path.stem for path in (ROOT / "dard").glob("*.py")}
+    assert loose == {"__init__", "__main__", *OLD_PATHS}
+    for room in (path for path in (ROOT / "dard").iterdir() if (path / "__init__.py").is_file()):
+        assert (importlib.import_module(f"dard.{room.name}").__doc__ or "").strip(), room
+
+
+def test_every_module_of_the_server_says_what_it_promises_and_what_it_does_not_know() -> None:
+    for path in (ROOT / "visual" / "server").glob("*.py"):
+        said = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        assert "\nPromises: " in said and "\nDoes not know: " in said, path
+
+
+@pytest.mark.parametrize("name", OLD_PATHS)
+def test_documented_paths_of_version_0_2_are_one_line(name: str) -> None:
+    assert hasattr(importlib.import_module(f"dard.{name}"), OLD_PATHS[name])
+    assert len((ROOT / "dard" / f"{name}.py").read_text(encoding="utf-8").splitlines()) == 1
