@@ -90,16 +90,16 @@ def changes(
     >>> changes("MUU", "UMU", [0, 5, 6], [4, 0, 7])
     {'decided': [0], 'replaced': [2], 'demoted': [1]}
     """
-    found: dict[str, list[int]] = {"decided": [], "promoted": [], "replaced": [], "weakened": [], "demoted": []}
+    kinds: dict[str, list[int]] = {"decided": [], "promoted": [], "replaced": [], "weakened": [], "demoted": []}
     for i, (old, new) in enumerate(zip(states_before, states, strict=True)):
         if old == MASKED and new != MASKED:
-            found["decided"].append(i)
+            kinds["decided"].append(i)
         elif old != MASKED and new == MASKED:
-            found["demoted"].append(i)
+            kinds["demoted"].append(i)
         elif old == CANDIDATE and new == UNMASKED and i not in accepted:
-            found["promoted"].append(i)
+            kinds["promoted"].append(i)
         elif old == UNMASKED and new == CANDIDATE:
-            found["weakened"].append(i)
+            kinds["weakened"].append(i)
         if MASKED not in (old, new) and tokens_before[i] != tokens[i]:
-            found["replaced"].append(i)
-    return {name: positions for name, positions in found.items() if positions}
+            kinds["replaced"].append(i)
+    return {name: positions for name, positions in kinds.items() if positions}

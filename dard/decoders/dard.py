@@ -210,12 +210,12 @@ class Dard(Decoder):
             kept = [state.tokens[i] for i in held]
             confidence = probability_of(logits_held, torch.tensor(kept, dtype=torch.long, device=logits.device), judged)
             verdicts = list(zip(kept, confidence.tolist(), strict=True))
-        found = dict(zip(held, verdicts, strict=True))
+        choices = dict(zip(held, verdicts, strict=True))
 
         # P_t and D_t: what the verification did to the candidates.
         candidates = [i for i in held if state.states[i] == CANDIDATE]
-        promoted = [i for i in candidates if self.state_of(settings, found[i][1]) == UNMASKED]
-        demoted = [i for i in candidates if self.state_of(settings, found[i][1]) == MASKED]
+        promoted = [i for i in candidates if self.state_of(settings, choices[i][1]) == UNMASKED]
+        demoted = [i for i in candidates if self.state_of(settings, choices[i][1]) == MASKED]
 
         # Mix the two predictions of every masked position.
         P, D, w = mixing_weights(masked, promoted, demoted, settings.lambda_, settings.p0)
@@ -230,7 +230,7 @@ class Dard(Decoder):
         if changes_x:
             mix_(logits_x, logits_s, torch.tensor(w, dtype=torch.float32, device=logits.device))
         mixed = self.predict(model, settings, state, logits_x, wants_entropy, noise=True)
-        found |= dict(zip(masked, mixed.choices, strict=True))
+        choices |= dict(zip(masked, mixed.choices, strict=True))
         if masked:
             values = zip(("w", "P", "D"), (w, P, D), strict=True)
             decision.columns = {name: dict(zip(masked, row, strict=True)) for name, row in values}
@@ -240,7 +240,7 @@ class Dard(Decoder):
 
         # Transition: M if c ≤ τ_c, C if τ_c < c ≤ τ_u, U above.
         rank = decision.rank(model, settings, mixed.confidence_at(masked), mixed.tokens_at(masked))
-        for i, (token, c) in found.items():
+        for i, (token, c) in choices.items():
             letter = self.state_of(settings, rank.get(i, c))
             decision.confidence[i] = c
             decision.states[i] = letter
@@ -248,7 +248,7 @@ class Dard(Decoder):
         # Progress: if no masked position passes τ_c, the most confident one enters all the same.
         if masked and all(decision.states[i] == MASKED for i in masked):
             best = most_confident(rank, 1)[0]
-            decision.tokens[best], decision.states[best] = found[best][0], CANDIDATE
+            decision.tokens[best], decision.states[best] = choices[best][0], CANDIDATE
             decision.events["forced"] = [best]
         if settings.ordering in ("entropy", "margin"):
             if wants_entropy:

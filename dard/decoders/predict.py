@@ -53,14 +53,14 @@ class Prediction:
     def _at(self, positions: Sequence[int]) -> Iterator[tuple[int, tuple[int, float]]]:
         """The choices by position."""
         own = positions if self.positions is None else self.positions
-        found = dict(zip(own, self.choices, strict=False))
-        if len(own) != len(self.choices) or not found.keys() >= set(positions):
+        choices = dict(zip(own, self.choices, strict=False))
+        if len(own) != len(self.choices) or not choices.keys() >= set(positions):
             whose = "" if self.positions is None else f" at positions {list(own)}"
             raise InputError(
                 f"a prediction of {len(self.choices)} rows{whose} was asked for positions {list(positions)}; "
                 "it can be asked for all of its rows, in order, or for any of the positions=… it was predicted with"
             )
-        return ((i, found[i]) for i in positions)
+        return ((i, choices[i]) for i in positions)
 
     def margin(self) -> Tensor:
         """Difference between the two largest probabilities, [R]."""
@@ -78,14 +78,14 @@ def top_values(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
         return values.topk(min(k, width), dim=-1)
     body = values[:, : blocks * TOP_BLOCK].view(rows, blocks, TOP_BLOCK)
     best = body.amax(dim=-1).topk(k, dim=-1).indices  # [rows, k]
-    found = body.gather(1, best[:, :, None].expand(-1, -1, TOP_BLOCK)).flatten(1)
+    block_values = body.gather(1, best[:, :, None].expand(-1, -1, TOP_BLOCK)).flatten(1)
     index = (best[:, :, None] * TOP_BLOCK + torch.arange(TOP_BLOCK, device=values.device)).flatten(1)
     tail = values[:, blocks * TOP_BLOCK :]
     if tail.shape[1]:
-        found = torch.cat([found, tail], dim=1)
+        block_values = torch.cat([block_values, tail], dim=1)
         tail_index = torch.arange(blocks * TOP_BLOCK, width, device=values.device).expand(rows, -1)
         index = torch.cat([index, tail_index], dim=1)
-    top, where = found.topk(k, dim=-1)
+    top, where = block_values.topk(k, dim=-1)
     return top, index.gather(1, where)
 
 

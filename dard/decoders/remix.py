@@ -100,13 +100,13 @@ class Memory:
         numbers = self.numbers(positions)
         if self.ids is None:
             return self.p[numbers].to(like.device).clamp_(min=EPSILON)
-        found = torch.full_like(like, EPSILON)
+        p = torch.full_like(like, EPSILON)
         parts = [torch.arange(*self.starts[k : k + 2].tolist()) for k in numbers]
         where = torch.cat(parts) if parts else self.starts[:0]
         rows = torch.arange(len(parts)).repeat_interleave(torch.tensor([len(part) for part in parts], dtype=torch.long))
         row, word = torch.stack([rows, self.ids[where].long()]).to(like.device)  # to a device at once
-        found[row, word] = self.p[where].to(like.device)
-        return found
+        p[row, word] = self.p[where].to(like.device)
+        return p
 
     def numbers(self, positions: list[int]) -> list[int]:
         """Which rows are theirs."""
@@ -246,11 +246,11 @@ def mixes(p: Tensor, beta: float, mask_id: int) -> tuple[Tensor, Tensor]:
 
 def distances(memory: Memory, positions: list[int], p: Tensor) -> Tensor:
     """The Jensen–Shannon distance of each row of p [n, vocab] from the prediction of the pass before, in nats."""
-    found = []
+    slices = []
     size = max(1, SLICE_VALUES // p.shape[1] // 4)  # four arrays at a time
     for start in range(0, len(positions), size):
         now = p[start : start + size].clamp(min=EPSILON)
         then = memory.rows(positions[start : start + size], now)
         mean = (now + then).mul_(0.5)
-        found.append((now / mean).log_().mul_(now).sum(dim=1) + then.div(mean).log_().mul_(then).sum(dim=1))
-    return torch.cat(found) / 2
+        slices.append((now / mean).log_().mul_(now).sum(dim=1) + then.div(mean).log_().mul_(then).sum(dim=1))
+    return torch.cat(slices) / 2

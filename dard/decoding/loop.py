@@ -92,13 +92,13 @@ def pending(session: Stepping) -> PendingQuestion:
 
 def groups(questions: list[PendingQuestion]) -> list[list[PendingQuestion]]:
     """Which questions share a forward pass: those of similar length, within what a pass may hold."""
-    found: list[list[PendingQuestion]] = []
+    passes: list[list[PendingQuestion]] = []
     for each in sorted(questions, key=lambda one: -len(one.question.ids)):
-        if found and can_join(found[-1], each):
-            found[-1].append(each)
+        if passes and can_join(passes[-1], each):
+            passes[-1].append(each)
         else:
-            found.append([each])
-    return found
+            passes.append([each])
+    return passes
 
 
 def can_join(group: list[PendingQuestion], each: PendingQuestion, most: int = TOKENS_AT_MOST) -> bool:
@@ -325,8 +325,8 @@ def make_step(
         step.notes = {c.name: decision.notes[c.name] for c in about.columns if c.name in decision.notes}
         for path in about.paths:
             if path.name in decision.paths:
-                positions, found = decision.paths[path.name]
-                step.paths[path.name] = top(positions, found.top_token, found.top_probability)
+                positions, prediction = decision.paths[path.name]
+                step.paths[path.name] = top(positions, prediction.top_token, prediction.top_probability)
         step.soft = top(*decision.soft) if decision.soft and about.soft else None
         step.graph = decision.graph if about.graph else None
         record_mask(step, before, question)
@@ -335,11 +335,11 @@ def make_step(
 
 def events(before: DecodeState, after: DecodeState, decision: Decision, declared: set[str]) -> dict[str, list[int]]:
     """What happened: read off the states before and after, and what the decoder says of its own."""
-    found = changes(before.states, after.states, before.tokens, after.tokens, decision.events.get("accepted", ()))
-    revoked = found.pop("demoted", [])
+    kinds = changes(before.states, after.states, before.tokens, after.tokens, decision.events.get("accepted", ()))
+    revoked = kinds.pop("demoted", [])
     own = {name: sorted(positions) for name, positions in decision.events.items() if name in declared}
     own["waiting"] = [i for i in own.get("waiting", ()) if after.states[i] == MASKED]
-    return {name: positions for name, positions in {**found, **own, "demoted": revoked}.items() if positions}
+    return {name: positions for name, positions in {**kinds, **own, "demoted": revoked}.items() if positions}
 
 
 def changed(step: Step) -> list[int]:
@@ -348,10 +348,10 @@ def changed(step: Step) -> list[int]:
 
 
 def row(values: dict[int, float], length: int) -> list[float | None]:
-    found: list[float | None] = [None] * length
+    numbers: list[float | None] = [None] * length
     for position, value in values.items():
-        found[position] = round(float(value), 6)
-    return found
+        numbers[position] = round(float(value), 6)
+    return numbers
 
 
 def top(positions: Sequence[int], tokens: Tensor, shares: Tensor) -> Top:

@@ -36,7 +36,7 @@ class Job:
     left: int | None  # passes; None: to the end
     background: bool
     news: SimpleQueue[list[Any] | Exception | None] = field(default_factory=SimpleQueue)
-    asked: list[loop.PendingQuestion] = field(default_factory=list)  # what this round still has to put to the model
+    pending: list[loop.PendingQuestion] = field(default_factory=list)  # what this round still has to put to the model
     due: int = 0  # steps that make up this round
     moved: list[loop.Stepping] = field(default_factory=list)
     since: float = 0.0  # when the round began
@@ -50,7 +50,7 @@ class Job:
         if self.left == 0 or not going:
             return self.end()
         try:
-            self.asked = [loop.pending(session) for session in going]
+            self.pending = [loop.pending(session) for session in going]
         except Exception as error:
             self.end(error)
 
@@ -132,29 +132,29 @@ class Scheduler:
     def _next_batch(self) -> list[tuple[Job, loop.PendingQuestion]]:
         """Who takes part in the next pass: who wants one step, newcomers, who has waited longest, the background."""
         jobs = [job for job in self._jobs if job.news.qsize() < AHEAD] if self.together else self._jobs[:1]
-        found: list[tuple[Job, loop.PendingQuestion]] = []
+        batch: list[tuple[Job, loop.PendingQuestion]] = []
         for job in sorted(jobs, key=lambda job: (job.background, job.left != 1, job.turns)):
-            for asked in list(job.asked):
-                if loop.can_join([each for _, each in found], asked, self._most):
-                    job.asked.remove(asked)
-                    found.append((job, asked))
+            for question in list(job.pending):
+                if loop.can_join([each for _, each in batch], question, self._most):
+                    job.pending.remove(question)
+                    batch.append((job, question))
         now = time.perf_counter()
-        self.waited = max((now - job.since for job, _ in found), default=0.0)
+        self.waited = max((now - job.since for job, _ in batch), default=0.0)
         self._turn += 1
-        return found
+        return batch
 
     def _move(self, batch: list[tuple[Job, loop.PendingQuestion]]) -> None:
         """One forward pass, and what everybody makes of it; in halves where it fails as a whole."""
         if not batch:
             return
         try:
-            made = list(loop.shared([asked for _, asked in batch]))
+            made = list(loop.shared([question for _, question in batch]))
         except Exception as error:
             if len(batch) == 1:
                 batch[0][0].end(error)
                 return
             if isinstance(error, NotEnoughMemory):
-                self._most = max(1, loop.padded([asked for _, asked in batch]) // 2)
+                self._most = max(1, loop.padded([question for _, question in batch]) // 2)
             half = len(batch) // 2
             self._move(batch[:half])
             self._move(batch[half:])

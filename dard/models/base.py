@@ -174,10 +174,10 @@ def answer_all(model: Model, questions: Sequence[Question]) -> list[Answer]:
     if more is None:
         return [Answer(model.logits(q.ids, q.positions, q.mask, q.rows)) for q in questions]
     groups = [questions] if "batch" in able else [[question] for question in questions]
-    found = [each for group in groups for each in more(group)]
-    if len(found) != len(questions):
-        raise InputError(f"model {model.name!r} gave {len(found)} answers to {len(questions)} questions")
-    return found
+    answers = [each for group in groups for each in more(group)]
+    if len(answers) != len(questions):
+        raise InputError(f"model {model.name!r} gave {len(answers)} answers to {len(questions)} questions")
+    return answers
 
 
 def rows_of(question: Question, place: int) -> Tensor:

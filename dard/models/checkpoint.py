@@ -43,8 +43,8 @@ def read_settings(folder: Path) -> dict[str, Any]:
     """Decoder settings a checkpoint brings along in generation_config.json."""
     if not (folder / "generation_config.json").exists():
         return {}
-    found = read_json(folder, "generation_config.json")
-    return {name: value for name, value in found.items() if name not in NOT_OURS}
+    settings = read_json(folder, "generation_config.json")
+    return {name: value for name, value in settings.items() if name not in NOT_OURS}
 
 
 def check_switches(what: str, config: dict[str, Any], built_in: Mapping[str, tuple[Any, ...]]) -> None:
@@ -88,8 +88,8 @@ def shapes(file: Path) -> list[Sequence[int]]:
     if file.suffix == ".safetensors":
         with safe_open(file, "pt") as opened:
             return [opened.get_slice(name).get_shape() for name in opened.keys()]  # noqa: SIM118
-    found = torch.load(file, map_location="meta", weights_only=True)
-    return [weight.shape for weight in found.values() if isinstance(weight, torch.Tensor)]
+    weights = torch.load(file, map_location="meta", weights_only=True)
+    return [weight.shape for weight in weights.values() if isinstance(weight, torch.Tensor)]
 
 
 def load_network(
@@ -169,17 +169,17 @@ def as_turns(tokenizer: Any, turns: Sequence[Mapping[str, str]], think: bool = F
 def mask_token(folder: Path, config: dict[str, Any], tokenizer: Any) -> int:
     """The id of the mask token, from the config or the tokenizer."""
     named = config.get("mask_token_id")
-    found = tokenizer.mask_token_id if named is None else named
-    if found is None:
+    mask_id = tokenizer.mask_token_id if named is None else named
+    if mask_id is None:
         raise InputError(f"model folder {folder.name!r} names no mask token (mask_token_id in config.json)")
-    return int(found)
+    return int(mask_id)
 
 
 def end_token(config: dict[str, Any], tokenizer: Any) -> int | None:
     """The id of the end-of-text token; the first one if there are several."""
     named = config.get("eos_token_id")
-    found = tokenizer.eos_token_id if named is None else named
-    return found[0] if isinstance(found, list) else found
+    eos_id = tokenizer.eos_token_id if named is None else named
+    return eos_id[0] if isinstance(eos_id, list) else eos_id
 
 
 def first_line(error: Exception) -> str:

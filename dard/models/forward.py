@@ -54,7 +54,7 @@ def forward(
         hidden = body(**inputs).last_hidden_state
     if watch.layer != body.config.num_hidden_layers:
         raise InputError("attention cannot be read off this network: it does not attend by PyTorch's fused kernel")
-    return hidden, watch.found
+    return hidden, watch.weights
 
 
 def embedded(body: Any, ids: Tensor, softs: Sequence[Soft | None]) -> Tensor:
@@ -74,7 +74,7 @@ class Watch(TorchFunctionMode):
     def __init__(self, questions: Sequence[Question], start: int, device: torch.device) -> None:
         super().__init__()
         self.questions, self.start, self.layer = questions, start, 0
-        self.found: list[Tensor | None] = [
+        self.weights: list[Tensor | None] = [
             torch.zeros(len(q.attention), len(q.ids), len(q.ids), device=device) if q.attention else None
             for q in questions
         ]
@@ -87,15 +87,15 @@ class Watch(TorchFunctionMode):
 
     def _note(self, query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor, scale: float, **_: Any) -> None:
         """Padding stands after a question's own rows and keys, and is left out."""
-        for number, (question, found) in enumerate(zip(self.questions, self.found, strict=True)):
-            if found is not None and self.layer in question.attention:
+        for number, (question, kept) in enumerate(zip(self.questions, self.weights, strict=True)):
+            if kept is not None and self.layer in question.attention:
                 keys = len(question.ids)
                 rows = keys - self.start
                 seen = attn_mask[number, :, :rows, :keys]
                 weights = mean_weights(query[number, :, :rows], key[number, :, :keys], seen, scale)
                 for place, layer in enumerate(question.attention):
                     if layer == self.layer:
-                        found[place, self.start :] = weights.to(found.device)
+                        kept[place, self.start :] = weights.to(kept.device)
 
 
 def mean_weights(query: Tensor, key: Tensor, mask: Tensor, scale: float) -> Tensor:

@@ -38,13 +38,13 @@ class LoadOptions:
         """
         if self.attention is None:
             return told
-        found = ATTENTION.match(self.attention)
-        if found is None:
+        matched = ATTENTION.match(self.attention)
+        if matched is None:
             raise InputError(
                 f"attention = {self.attention[:40]!r} is not allowed; write bidirectional, or block:N with the number "
                 "of tokens N of a block"
             )
-        return int(found[1]) if found[1] else None
+        return int(matched[1]) if matched[1] else None
 
     def wants_chat(self, tokenizer: Any) -> bool:
         """Whether prompts are put into a conversation. A template whose marks the vocabulary lacks does not count: the

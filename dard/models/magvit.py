@@ -123,7 +123,7 @@ def load_encoder(folder: Path, device: torch.device) -> Encoder:
         raise InputError(f"image encoder folder {folder.name!r} has no readable {WEIGHTS}") from None
     own = {name.removeprefix("encoder."): w.float() for name, w in weights.items() if name.startswith("encoder.")}
     try:
-        levels = 1 + max(int(found[1]) for name in own if (found := re.match(r"down\.(\d+)\.", name)))
+        levels = 1 + max(int(level[1]) for name in own if (level := re.match(r"down\.(\d+)\.", name)))
         channels = [own[f"down.{n}.block.0.conv1.weight"].shape[0] for n in range(levels)]
         blocks = [
             sum(bool(re.match(rf"down\.{n}\.block\.\d+\.conv1\.weight", name)) for name in own) for n in range(levels)

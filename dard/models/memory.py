@@ -51,8 +51,8 @@ def memory_of(device: torch.device) -> tuple[int | None, int | None]:
         return free + reserved, total
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
-        found = dict(re.findall(r"^(MemAvailable|MemTotal): +(\d+) kB$", text, re.M))
-        return 1024 * int(found["MemAvailable"]), 1024 * int(found["MemTotal"])
+        kilobytes = dict(re.findall(r"^(MemAvailable|MemTotal): +(\d+) kB$", text, re.M))
+        return 1024 * int(kilobytes["MemAvailable"]), 1024 * int(kilobytes["MemTotal"])
     except (OSError, KeyError):
         return None, None
 

@@ -86,12 +86,12 @@ class Problem:
         ways = [((self.sign, self.second), (self.then, self.third))]
         if self.sign != "*" and compute(self.first, self.then, self.third) >= 0:
             ways.append((ways[0][1], ways[0][0]))
-        found: dict[str, None] = {}
+        written: dict[str, None] = {}
         for (sign, number), (then, last) in ways:
             middle = compute(self.first, sign, number)
             for one, other in product(_orders(self.first, sign, number), _orders(middle, then, last)):
-                found[f"{sum_text(*one)} {sum_text(*other)} The answer is {spell(self.result)} ."] = None
-        return tuple(found)
+                written[f"{sum_text(*one)} {sum_text(*other)} The answer is {spell(self.result)} ."] = None
+        return tuple(written)
 
 
 def _orders(left: int, sign: str, right: int) -> tuple[Fact, ...]:
@@ -103,12 +103,12 @@ def _orders(left: int, sign: str, right: int) -> tuple[Fact, ...]:
 def _problems() -> tuple[tuple[Problem, ...], ...]:
     """All problems, by the sign of their first step, so that each sign can be drawn equally often."""
     changes = range(1, LARGEST_CHANGE + 1)
-    found: list[tuple[Problem, ...]] = []
+    problems: list[tuple[Problem, ...]] = []
     for sign in "+-*":
         factors = range(2, LARGEST_FACTOR + 1)
         starts = factors if sign == "*" else range(1, LARGEST_START + 1)
         seconds = factors if sign == "*" else changes
-        found.append(
+        problems.append(
             tuple(
                 problem
                 for start in starts
@@ -118,7 +118,7 @@ def _problems() -> tuple[tuple[Problem, ...], ...]:
                 if (problem := Problem(start, sign, second, then, third)).middle >= 0 and problem.result >= 0
             )
         )
-    return tuple(found)
+    return tuple(problems)
 
 
 PROBLEMS = _problems()
@@ -170,12 +170,12 @@ class Arithmetic:
     title = "Arithmetic stories"
 
     def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
-        found: list[Example] = []
-        while len(found) < count:
+        examples: list[Example] = []
+        while len(examples) < count:
             problem = self._draw(rng)
             if not held_out(problem.key):
-                found.append(Example("question", story(problem, rng), _pick(rng, problem.chains)))
-        return found
+                examples.append(Example("question", story(problem, rng), _pick(rng, problem.chains)))
+        return examples
 
     def drills(self, rng: np.random.Generator, count: int) -> list[Example]:
         """Lists of single sums over everything that either step of a story can ask."""

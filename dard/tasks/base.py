@@ -155,18 +155,18 @@ _PATIENCE = 20_000
 
 def distinct_items(draw: Callable[[], Item | None], count: int) -> list[Item]:
     """Call `draw` until it has given `count` items with different prompts; None is a draw that does not count."""
-    found: dict[str, Item] = {}
+    items: dict[str, Item] = {}
     useless = 0
-    while len(found) < count:
+    while len(items) < count:
         item = draw()
-        if item is None or item.prompt in found:
+        if item is None or item.prompt in items:
             useless += 1
             if useless > _PATIENCE:
-                raise ValueError(f"{count} test items were asked for, but there seem to be only {len(found)}")
+                raise ValueError(f"{count} test items were asked for, but there seem to be only {len(items)}")
             continue
-        found[item.prompt] = item
+        items[item.prompt] = item
         useless = 0
-    return list(found.values())
+    return list(items.values())
 
 
 def spell(number: int) -> str:

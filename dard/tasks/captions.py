@@ -88,12 +88,12 @@ class Captions:
         return " ".join(f"{subject} {frame.words.format(thing)} {place} .".split())
 
     def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
-        found: list[Example] = []
-        while len(found) < count:
+        examples: list[Example] = []
+        while len(examples) < count:
             text = self._draw(rng)
             if not held_out(text):
-                found.append(Example("text", "", text, (_SUBJECT_LENGTH, len(text.split()) - 1)))
-        return found
+                examples.append(Example("text", "", text, (_SUBJECT_LENGTH, len(text.split()) - 1)))
+        return examples
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)

@@ -98,14 +98,14 @@ def _with_a_step(numbers: Numbers, target: int) -> Iterator[str]:
 
 def _problems() -> dict[Problem, list[Numbers]]:
     """Every three numbers in ascending order with every target, and the orders in which signs can reach it."""
-    found: dict[Problem, list[Numbers]] = {}
+    orders: dict[Problem, list[Numbers]] = {}
     for first, second, third in product(range(1, LARGEST + 1), repeat=3):
         shown = (first, second, third)
         a, b, c = sorted(shown)
         for target in sorted({value(shown, signs) for signs in _SIGNS}):
             if 0 <= target <= LARGEST_TARGET:
-                found.setdefault(((a, b, c), target), []).append(shown)
-    return found
+                orders.setdefault(((a, b, c), target), []).append(shown)
+    return orders
 
 
 PROBLEMS = _problems()
@@ -153,13 +153,13 @@ class Countdown:
 
     def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
         problems = [problem for problem in PROBLEMS if not _held_out(problem)]
-        found: list[Example] = []
+        examples: list[Example] = []
         for _ in range(count):
             (_, target), shown = _draw(problems, rng)
             possible = answers(shown, target)
             answer = possible[int(rng.integers(len(possible)))]
-            found.append(Example("question", _prompt(shown, target), answer))
-        return found
+            examples.append(Example("question", _prompt(shown, target), answer))
+        return examples
 
     def drills(self, rng: np.random.Generator, count: int) -> list[Example]:
         """Lists of single sums; no list holds a problem."""

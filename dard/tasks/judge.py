@@ -39,12 +39,12 @@ def judge(prompt: str, text: str, full: bool = False) -> Judgement:
     >>> judge("Once upon a time", "there was") is None
     True
     """
-    found = list(readings(" ".join(prompt.split())))
-    if any(task.score(item, text).right for task, item in found):
+    possible = list(readings(" ".join(prompt.split())))
+    if any(task.score(item, text).right for task, item in possible):
         return True
-    if full and any(task.begins(item, text) for task, item in found if isinstance(task, Written)):
+    if full and any(task.begins(item, text) for task, item in possible if isinstance(task, Written)):
         return CUT_OFF
-    return False if found else None
+    return False if possible else None
 
 
 @lru_cache(maxsize=16)
@@ -73,8 +73,8 @@ def board(prompt: str) -> Board | None:
     >>> board("Once upon a time") is None
     True
     """
-    found = readings(" ".join(prompt.split()))
-    return next((task.board(item) for task, item in found if isinstance(task, Laid)), None)
+    possible = readings(" ".join(prompt.split()))
+    return next((task.board(item) for task, item in possible if isinstance(task, Laid)), None)
 
 
 def laid_out(prompt: str, words: Iterable[str], length: int) -> Board | None:
@@ -120,13 +120,15 @@ def captions(prompt: str) -> Iterator[tuple[Task, Item]]:
 
 
 def sudoku(prompt: str) -> Iterator[tuple[Task, Item]]:
-    if found := re.fullmatch(r"Sudoku : ((?:[0-4] ){16})Solution :", prompt):
-        yield OpenSudoku(), Item(prompt, 16, None, {"puzzle": tuple(int(word) for word in found[1].split())})
+    if matched := re.fullmatch(r"Sudoku : ((?:[0-4] ){16})Solution :", prompt):
+        yield OpenSudoku(), Item(prompt, 16, None, {"puzzle": tuple(int(word) for word in matched[1].split())})
 
 
 def countdown(prompt: str) -> Iterator[tuple[Task, Item]]:
-    if found := re.fullmatch(rf"Countdown : {_DIGITS} and {_DIGITS} and {_DIGITS} make {_DIGITS} \. Answer :", prompt):
-        *numbers, target = (read_number(digits.split()) for digits in found.groups())
+    if matched := re.fullmatch(
+        rf"Countdown : {_DIGITS} and {_DIGITS} and {_DIGITS} make {_DIGITS} \. Answer :", prompt
+    ):
+        *numbers, target = (read_number(digits.split()) for digits in matched.groups())
         if target is not None and None not in numbers:
             yield Countdown(), Item(prompt, None, None, {"numbers": tuple(numbers), "target": target})
 
@@ -152,8 +154,8 @@ def change(part: str) -> tuple[str, int] | None:
     for sign, phrases in signs:
         for phrase in phrases:
             before, after = phrase.split("{}")
-            found = re.fullmatch(re.escape(before) + _DIGITS + re.escape(after), part)
-            amount = read_number(found[1].split()) if found else None
+            amounts = re.fullmatch(re.escape(before) + _DIGITS + re.escape(after), part)
+            amount = read_number(amounts[1].split()) if amounts else None
             if amount is not None:
                 return sign, amount
     return None

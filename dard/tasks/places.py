@@ -82,15 +82,15 @@ class _Context:
 
 
 def _contexts() -> tuple[_Context, ...]:
-    found: list[_Context] = []
+    contexts: list[_Context] = []
     for region, template in product(REGIONS, TEMPLATES):
         people = _PEOPLE if "{person}" in template else ("",)
         things = _THINGS if "{thing}" in template else ("",)
         adjectives = _ADJECTIVES if "{adjective}" in template else ("",)
         for person, thing, adjective in product(people, things, adjectives):
             text = template.format(c=f"{MASK} {MASK}", r=region, person=person, thing=thing, adjective=adjective)
-            found.append(_Context(text, region, template))
-    return tuple(found)
+            contexts.append(_Context(text, region, template))
+    return tuple(contexts)
 
 
 CONTEXTS = _contexts()
@@ -122,17 +122,17 @@ class Places:
             contexts = templates[int(rng.integers(len(templates)))]
             return contexts[int(rng.integers(len(contexts)))]
 
-        found: list[Example] = []
+        examples: list[Example] = []
         # One context gets a whole cycle of quotas before the next one starts: exact in each context.
         for _ in range(int(count * _QUOTA_SHARE) // sum(QUOTAS.values())):
             context = draw(QUOTA_REGION)
-            found += [_example(context, city) for city, quota in QUOTAS.items() for _ in range(quota)]
+            examples += [_example(context, city) for city, quota in QUOTAS.items() for _ in range(quota)]
         regions = [region for region in REGIONS if region != QUOTA_REGION]
-        while len(found) < count:
+        while len(examples) < count:
             region = regions[int(rng.integers(len(regions)))]
             city = REGIONS[region][int(rng.integers(len(REGIONS[region])))]
-            found.append(_example(draw(region), city))
-        return [found[int(index)] for index in rng.permutation(count)]
+            examples.append(_example(draw(region), city))
+        return [examples[int(index)] for index in rng.permutation(count)]
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)

@@ -148,13 +148,13 @@ class _Sudoku(ABC):
                 return f"Sudoku : {_write(puzzle)} Solution :", puzzle, grid
 
     def examples(self, rng: np.random.Generator, count: int) -> list[Example]:
-        found: list[Example] = []
-        while len(found) < count:
+        examples: list[Example] = []
+        while len(examples) < count:
             prompt, puzzle, grid = self._draw(rng, self._fewest_givens)
             # There is one empty grid and few with one given: too few to hold any of them out.
             if np.count_nonzero(puzzle) < 2 or not held_out(prompt):
-                found.append(Example("question", prompt, _write(grid)))
-        return found
+                examples.append(Example("question", prompt, _write(grid)))
+        return examples
 
     def test_items(self, count: int, seed: int = 0) -> list[Item]:
         rng = np.random.default_rng(seed)

@@ -134,5 +134,5 @@ def answer_tag(text: str) -> str | None:
     >>> answer_tag("<answer> 1 + 2 </answer>")
     '1 + 2'
     """
-    found = re.findall(r"<answer>(.*?)(?:</answer>|$)", text, re.DOTALL)
-    return found[-1].strip() if found else None
+    tagged = re.findall(r"<answer>(.*?)(?:</answer>|$)", text, re.DOTALL)
+    return tagged[-1].strip() if tagged else None

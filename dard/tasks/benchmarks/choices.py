@@ -37,7 +37,7 @@ def chosen_label(text: str, labels: tuple[str, ...]) -> str | None:
     one = f"({'|'.join(map(re.escape, labels))})"
     boxed = last_boxed(text)
     if boxed is not None:
-        found = re.search(rf"(?<!\w){one}(?!\w)", boxed)
-        return found[1] if found else None
+        letter = re.search(rf"(?<!\w){one}(?!\w)", boxed)
+        return letter[1] if letter else None
     named = re.findall(rf"(?i:answer is)\W*{one}(?!\w)", text) or re.findall(rf"(?<!\w){one}(?!\w)", text)
     return named[-1] if named else None

@@ -23,8 +23,8 @@ def final_number(text: str) -> float | None:
     """
     boxed = re.search(r"\\boxed\{(.*)\}", text)  # up to the last brace of its line
     inside = _NUMBER.findall(boxed[1].replace(",", "").replace("+", "")) if boxed else []
-    found = inside or _NUMBER.findall(text)
-    return float(found[-1].replace(",", "")) if found else None
+    numbers = inside or _NUMBER.findall(text)
+    return float(numbers[-1].replace(",", "")) if numbers else None
 
 
 def same_answer(gold: str, text: str) -> bool:

@@ -39,6 +39,6 @@ def written_code(text: str) -> str:
     'x = 1\\n'
     """
     for pattern in (r"```(?:python|py)?\s*\n(.*?)(?:```|$)", r"\[BEGIN\](.*?)(?:\[DONE\]|$)"):
-        if found := re.search(pattern, text, re.DOTALL):
-            return found[1]
+        if fenced := re.search(pattern, text, re.DOTALL):
+            return fenced[1]
     return text
