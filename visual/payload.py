@@ -143,8 +143,8 @@ def only(top: Top, position: int) -> dict[str, Any]:
 
 def graph(trace: Trace, index: int) -> dict[str, Any]:
     """The cells of a step's graph, rows in the order of its positions; nothing where there are none."""
-    found = trace.steps[index - 1].graph if 1 <= index <= len(trace.steps) else None
-    return {"step": index, "cells": pack_cells(found._cells) if found and found._cells is not None else ""}
+    graph = trace.steps[index - 1].graph if 1 <= index <= len(trace.steps) else None
+    return {"step": index, "cells": pack_cells(graph._cells) if graph and graph._cells is not None else ""}
 
 
 def verdict_payload(trace: Trace, verdict: Verdict) -> dict[str, Any]:

@@ -67,8 +67,8 @@ def write_learn(out: Path, studio: Studio) -> None:
     """The tour, and for each of its pages what the server would answer."""
     for number, lesson in enumerate(lessons()):
         show = lesson["show"]
-        found = decoded(studio, show["prompt"], show.get("lanes") or [show])
-        payloads = [payload(trace, name if "lanes" in show else None, lives=True) for name, trace in found.items()]
+        traces = decoded(studio, show["prompt"], show.get("lanes") or [show])
+        payloads = [payload(trace, name if "lanes" in show else None, lives=True) for name, trace in traces.items()]
         reply = {"kind": "lanes", "run": "recorded", "payloads": payloads}
         (out / "learn" / f"{number}.txt").write_text(pack(reply), encoding="ascii")
     (out / "learn.html").write_text(tab_html("learn", {"lessons": lessons()}), encoding="utf-8")

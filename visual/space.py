@@ -32,8 +32,8 @@ NAME = r"[\w.-]{1,96}/[\w.-]{1,96}"
 
 def files(root: Path = ROOT) -> list[str]:
     """What a Space needs, by its path in the project."""
-    found = {path for pattern in NEEDED for path in root.glob(pattern) if path.is_file()}
-    return sorted(path.relative_to(root).as_posix() for path in found)
+    paths = {path for pattern in NEEDED for path in root.glob(pattern) if path.is_file()}
+    return sorted(path.relative_to(root).as_posix() for path in paths)
 
 
 def front_matter(root: Path = ROOT) -> dict[str, str]:

@@ -32,17 +32,17 @@ def attempts(session: Session, right: Callable[[Sequence[int]], bool]) -> Iterat
 def neighbours(session: Session) -> list[Run]:
     """What the decoder names, as far as it is allowed; the masks of a template are its gen_length."""
     masks = sum(not given for given in session.state.fixed)
-    found: list[Run] = []
+    neighbours: list[Run] = []
     for change in session.decoder.neighbours(replace(session.settings, gen_length=masks))[:AT_MOST]:
         with suppress(InputError):
             name, value = next(iter(change.items()))
-            found.append((name, value, session.with_settings(**change)))
-    return found
+            neighbours.append((name, value, session.with_settings(**change)))
+    return neighbours
 
 
 def told_apart(session: Session, runs: Sequence[Run], right: Callable[[Sequence[int]], bool]) -> list[Attempt]:
     """All of them, with the nearest right value of each setting, and those that are right by luck."""
-    found: list[Attempt] = []
+    attempts: list[Attempt] = []
     for name, group in groupby(runs, key=lambda run: run[0]):
         strip = [Attempt(name, value, right(run.state.tokens), len(run.steps)) for _, value, run in group]
         own = getattr(session.settings, name)
@@ -53,8 +53,8 @@ def told_apart(session: Session, runs: Sequence[Run], right: Callable[[Sequence[
         numbers.sort(key=lambda each: float(each.value))  # type: ignore[arg-type]
         for before, each, after in zip(numbers, numbers[1:], numbers[2:], strict=False):
             each.lucky = each.right and not before.right and not after.right
-        found += strip
-    return found
+        attempts += strip
+    return attempts
 
 
 def is_number(value: Any) -> bool:

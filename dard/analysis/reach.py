@@ -59,8 +59,8 @@ def reach(mask: Any, layers: int) -> Any:
     >>> reach(chain, 1)[0].tolist(), reach(chain, 2)[0].tolist()
     ([True, True, False], [True, True, True])
     """
-    found = reach_depth(np.asarray(mask), layers) > 0
-    return found if isinstance(mask, np.ndarray) else mask.new_tensor(found)
+    reached = reach_depth(np.asarray(mask), layers) > 0
+    return reached if isinstance(mask, np.ndarray) else mask.new_tensor(reached)
 
 
 def block_depth(step: Step, layers: int | None = None) -> NDArray[np.uint8] | None:

@@ -55,8 +55,8 @@ def revocations(run: Session | Trace, model: Model | None = None, expected: Expe
     for _ in careful.passes([start, *(trial for both in trials for trial in both)]):
         pass
     bench.reference = bench.answer(start.tokens)
-    found = []
+    revocations = []
     for (step, i, token), (without, held) in zip(taken, trials, strict=True):
         worth: Worth = "wrong" if bench.right(held.tokens) else "right" if bench.right(without.tokens) else "in vain"
-        found.append(Revocation(step.index, i, token, "in vain" if done.states[-1].tokens[i] == token else worth))
-    return found
+        revocations.append(Revocation(step.index, i, token, "in vain" if done.states[-1].tokens[i] == token else worth))
+    return revocations

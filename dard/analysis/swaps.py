@@ -73,11 +73,11 @@ class Change:
 def swap_all(session: Session) -> dict[str, Any]:
     """What swapping every candidate at every step of a recorded decode changes."""
     verifying = [number for number, step in enumerate(session.steps) if step.mask is not None]  # not the commit phase
-    found = [change for number in verifying for change in swaps(session, number)]
+    every = [change for number in verifying for change in swaps(session, number)]
     return {
         "verifications": sum(len(session.at(number).state.free("CU")) for number in verifying),
         "reachable": sum(len({one.position for one in contaminated(session.steps[number])}) for number in verifying),
-        "kinds": {kind: tally([change for change in found if change.kind == kind]) for kind in KINDS},
+        "kinds": {kind: tally([change for change in every if change.kind == kind]) for kind in KINDS},
     }
 
 
@@ -108,9 +108,9 @@ def swaps(session: Session, number: int) -> list[Change]:
     question = decoder.ask(model, settings, state)
     verifiers = replace(question, rows=question.rows[len(question.rows) - len(held) :])
     tokens = torch.tensor([state.tokens[i] for i in held])
-    reached = {(found.position, found.candidate) for found in contaminated(step)}
+    reached = {(one.position, one.candidate) for one in contaminated(step)}
     start, end = step.block
-    found = []
+    changes = []
     before = probabilities(model, verifiers)
     own = before.gather(1, tokens[:, None])[:, 0]
     for j in candidates:
@@ -127,8 +127,8 @@ def swaps(session: Session, number: int) -> list[Change]:
             else:
                 kind = OUT_OF_REACH
             verdict = decoder.state_of(settings, old) != decoder.state_of(settings, new)
-            found.append(Change(kind, i, j, abs(new - old), verdict))
-    return found
+            changes.append(Change(kind, i, j, abs(new - old), verdict))
+    return changes
 
 
 def probabilities(model: Model, question: Question) -> Tensor:

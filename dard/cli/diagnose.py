@@ -45,15 +45,15 @@ def run(args: argparse.Namespace) -> None:
     model = options.open_model(args)
     with options.progress_bar() as bar:
         decode: Session | Trace = trace or decoded(model, args, bar)
-        found = watched(decode, model, args.expected, args.every, bar)
+        diagnosis = watched(decode, model, args.expected, args.every, bar)
     trace = trace or decode.trace  # type: ignore[union-attr]
-    trace.diagnosis = found
+    trace.diagnosis = diagnosis
     if args.trace:
         options.save(trace, args.trace)
     if args.json:
-        sys.stdout.write(json.dumps(found.as_dict(), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps(diagnosis.as_dict(), ensure_ascii=False) + "\n")
     else:
-        show_diagnosis(plain_console(), trace, found)
+        show_diagnosis(plain_console(), trace, diagnosis)
 
 
 def decoded(model: Model, args: argparse.Namespace, bar: Progress) -> Session:
@@ -66,27 +66,28 @@ def decoded(model: Model, args: argparse.Namespace, bar: Progress) -> Session:
 
 def watched(run: Session | Trace, model: Model, expected: str | None, every: bool, bar: Progress) -> Diagnosis:
     """A diagnosis with a bar; who interrupts it keeps what is known."""
-    task, found = bar.add_task(STAGES["states"], total=None), None
+    task, diagnosis = bar.add_task(STAGES["states"], total=None), None
     try:
-        for found in diagnosing(run, model if isinstance(run, Trace) else None, expected, every=every):
-            tried = sum(mark is not None for mark in found.winnable)
-            doing = STAGES.get(found.stage, "done")
-            bar.update(task, description=f"{doing}: {found.passes} passes", completed=tried, total=len(found.winnable))
+        for diagnosis in diagnosing(run, model if isinstance(run, Trace) else None, expected, every=every):
+            tried = sum(mark is not None for mark in diagnosis.winnable)
+            doing = STAGES.get(diagnosis.stage, "done")
+            bar.update(
+                task, description=f"{doing}: {diagnosis.passes} passes", completed=tried, total=len(diagnosis.winnable)
+            )
     except KeyboardInterrupt:
-        if found is None:
+        if diagnosis is None:
             raise
-    if found is None:
+    if diagnosis is None:
         raise InputError("the diagnosis was stopped before anything was known")
-    return found
+    return diagnosis
 
 
-def show_diagnosis(console: Console, trace: Trace, found: Diagnosis) -> None:
+def show_diagnosis(console: Console, trace: Trace, diagnosis: Diagnosis) -> None:
     console.print(f"[bold]text    [/bold] {printable_prompt(trace.text)}", highlight=False)
-    console.print(f"[bold]winnable[/bold] {' '.join(MARKS[mark] for mark in found.winnable)}", highlight=False)
-    for number, sentence in enumerate(found.sentences):
+    console.print(f"[bold]winnable[/bold] {' '.join(MARKS[mark] for mark in diagnosis.winnable)}", highlight=False)
+    for number, sentence in enumerate(diagnosis.sentences):
         console.print(sentence, style="bold" if number == 0 else "", highlight=False, markup=False)
-    kind = f"Kind: {found.kind}. " if found.kind else ""
-    measured = (
-        f"Measured: {found.completions} completions, {found.passes} passes, {found.rows} rows, {found.seconds:.1f} s."
-    )
+    kind = f"Kind: {diagnosis.kind}. " if diagnosis.kind else ""
+    work = f"{diagnosis.completions} completions, {diagnosis.passes} passes, {diagnosis.rows} rows"
+    measured = f"Measured: {work}, {diagnosis.seconds:.1f} s."
     console.print(f"{kind}{measured}", style="dim", highlight=False)

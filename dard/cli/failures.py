@@ -39,28 +39,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """The samples of a run as a table, or the decodes of some of them in the browser."""
-    found = open_folder(args.folder)
+    samples = open_folder(args.folder)
     if args.open:
-        return pages.show_page(decodes_of(found, args), args)
-    chosen = choose(found, args.only, args.sort, args.variant, args.text)
+        return pages.show_page(decodes_of(samples, args), args)
+    chosen = choose(samples, args.only, args.sort, args.variant, args.text)
     known = diagnoses(chosen, args) if args.diagnose else None
     if args.json:
         rows = [sample.as_dict() | ({"diagnosis": told(known.of(sample))} if known else {}) for sample in chosen]
         sys.stdout.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     else:
         kinds = None if known is None else {s.number: kind_of(known.of(s)) for s in chosen}
-        show_samples(plain_console(), found, chosen[: args.most], len(chosen), kinds)
+        show_samples(plain_console(), samples, chosen[: args.most], len(chosen), kinds)
 
 
-def told(found: Diagnosis | str | None) -> Any:
-    return found.as_dict() if isinstance(found, Diagnosis) else found
+def told(diagnosis: Diagnosis | str | None) -> Any:
+    return diagnosis.as_dict() if isinstance(diagnosis, Diagnosis) else diagnosis
 
 
-def kind_of(found: Diagnosis | str | None) -> str:
+def kind_of(diagnosis: Diagnosis | str | None) -> str:
     """What lost an answer, and in which step."""
-    if not isinstance(found, Diagnosis):
+    if not isinstance(diagnosis, Diagnosis):
         return "not diagnosed"
-    return f"{found.kind}{f', step {found.lost}' if found.lost else ''}"
+    return f"{diagnosis.kind}{f', step {diagnosis.lost}' if diagnosis.lost else ''}"
 
 
 def diagnoses(chosen: Sequence[Sample], args: argparse.Namespace) -> Diagnoses:
@@ -90,14 +90,14 @@ def opener(args: argparse.Namespace) -> Callable[[str], Any]:
     return model
 
 
-def decodes_of(found: Sequence[Any], args: argparse.Namespace) -> dict[str, Trace]:
+def decodes_of(samples: Sequence[Any], args: argparse.Namespace) -> dict[str, Trace]:
     """The traces of samples by their numbers: from their files, or decoded again by the model of their run."""
     traces: dict[str, Trace] = {}
     model = opener(args)
     for number in args.open:
-        if not 0 <= number < len(found):
-            raise InputError(f"--open {number} is not allowed; the samples are numbered from 0 to {len(found) - 1}")
-        sample = found[number]
+        if not 0 <= number < len(samples):
+            raise InputError(f"--open {number} is not allowed; the samples are numbered from 0 to {len(samples) - 1}")
+        sample = samples[number]
         if (file := trace_file(sample)) is not None:
             trace = Trace.load(file)
         elif sample.prompt is None:

@@ -19,11 +19,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     if args.json:
-        found = [
+        listed = [
             {"name": name, **card.words(), "defaults": dict(card.defaults), "hub": card.hub, "link": card.link}
             for name, card in rows().items()
         ]
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        sys.stdout.write(json.dumps(listed, indent=2) + "\n")
         return
     table = Table(show_header=False, show_lines=True)
     for name, card in rows().items():

@@ -75,8 +75,9 @@ def show_trace(console: Console, trace: Trace, sentences: bool = False, every: b
     console.print(Text(f"{trace.decoder} on {trace.model}: {printable_prompt(trace.prompt)}", "bold"))
     brief = not (every or sentences) and trace.num_steps * len(trace.fixed) > CELLS_AT_MOST
     if brief:
-        found = measure(trace)
-        told = f"{len(trace.fixed)} positions, {found.tokens_per_pass:.2f} tokens a pass, {found.revocations} revoked"
+        measured = measure(trace)
+        speed = f"{measured.tokens_per_pass:.2f} tokens a pass"
+        told = f"{len(trace.fixed)} positions, {speed}, {measured.revocations} revoked"
         console.print(Text(f"{told}; -v shows every step", "dim"))
     else:
         console.print(row(0, token_line(trace, trace.start)))
@@ -116,15 +117,15 @@ def show_comparison(console: Console, traces: dict[str, Trace]) -> None:
         left = name in ("decoder", "right", "ended by", "text")
         table.add_column(name, overflow="fold", justify="left" if left else "right")
     for name, trace in traces.items():
-        found = measure(trace)
+        measured = measure(trace)
         table.add_row(
             name,
             *([RIGHT[right[name]]] if judged else []),
-            str(found.passes),
-            f"{found.tokens_per_pass:.2f}",
-            str(found.revocations),
+            str(measured.passes),
+            f"{measured.tokens_per_pass:.2f}",
+            str(measured.revocations),
             trace.ended_by or "",
-            f"{found.seconds:.2f}",
+            f"{measured.seconds:.2f}",
             Text(printable_prompt(trace.text)),
         )
     console.print(table)

@@ -33,10 +33,10 @@ class Table:
     variants: Sequence[str] = ()
 
     @staticmethod
-    def of(found: Sequence[Point], columns: Columns, caption: str) -> Table:
+    def of(points: Sequence[Point], columns: Columns, caption: str) -> Table:
         """A line for every point."""
-        rows = [[cell(p) for cell in columns.values()] for p in found]
-        return Table(caption, list(columns), rows, [p.variant.name for p in found])
+        rows = [[cell(p) for cell in columns.values()] for p in points]
+        return Table(caption, list(columns), rows, [p.variant.name for p in points])
 
     def markdown(self) -> str:
         return f"{table(self.columns, self.rows)}\n\n{self.caption}"
@@ -140,14 +140,14 @@ class Experiment:
         """One row per sample, without the names of the variant and the sample."""
         return decode_and_score(job, variant, samples, self.record, self.also)
 
-    def lines(self, found: list[Point]) -> list[Point]:
+    def lines(self, points: list[Point]) -> list[Point]:
         """What has a line in the table."""
-        return split(found, self.labels) if self.labels else found
+        return split(points, self.labels) if self.labels else points
 
     def table(self, results: Results) -> Table:
-        found = points(results, self.beside)
+        ours = points(results, self.beside)
         told = {**results.header, "rows": len(results.rows)}
-        return Table.of(self.lines(found), self.columns, self.caption.format_map(told))
+        return Table.of(self.lines(ours), self.columns, self.caption.format_map(told))
 
     def tables(self, results: Results) -> list[Table]:
         """The tables of what is known so far."""
@@ -161,13 +161,13 @@ class Experiment:
         """The figure of what is known so far."""
         return figure(results, self.traces(points(results, self.beside)), *self.chart, **self.layout)
 
-    def traces(self, found: list[Point]) -> list[Trace]:
+    def traces(self, points: list[Point]) -> list[Trace]:
         """What is drawn; by default accuracy over passes. Colours tell decoders apart, or groups of the only one."""
-        groups = dict.fromkeys(map(self.group, found))
-        several = len({p.variant.decoder for p in found}) > 1
+        groups = dict.fromkeys(map(self.group, points))
+        several = len({p.variant.decoder for p in points}) > 1
         drawn = []
         for name, colour in zip(groups, cycle(COLOURS), strict=False):
-            some = [p for p in found if self.group(p) == name]
+            some = [p for p in points if self.group(p) == name]
             drawn.append(spots(some, self.label, colour_of(some[0].variant.decoder) if several else colour, name=name))
         return drawn
 

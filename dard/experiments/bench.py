@@ -234,17 +234,17 @@ def diagnosis_seconds(repeats: int, tick: Callable[[], None]) -> tuple[Times, st
     answer, batches = model.answer, list[list[Question]]()
 
     def search() -> Diagnosis:
-        return next(found for found in diagnosing(session) if found.kind is not None)
+        return next(diagnosis for diagnosis in diagnosing(session) if diagnosis.kind is not None)
 
     def noted(questions: list[Question]) -> list[Answer]:
         batches.append(questions)
         return answer(questions)
 
     model.answer = noted
-    found = search()
+    diagnosis = search()
     model.answer = answer
     times = alternate(repeats, {"diagnosis": search, "passes": lambda: [answer(each) for each in batches]}, tick)
-    return times, f"{found.passes} passes in {len(batches)} shared ones, {found.rows} rows"
+    return times, f"{diagnosis.passes} passes in {len(batches)} shared ones, {diagnosis.rows} rows"
 
 
 def visitor_seconds(visitors: int, repeats: int, tick: Callable[[], None]) -> Times:

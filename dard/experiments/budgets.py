@@ -46,10 +46,10 @@ class Budgets(Pareto):
 
 def parts(results: Results) -> list[Results]:
     """The results of each budget, the smaller first."""
-    found = []
+    budgets = []
     for budget in sorted({variant.settings.get("gen_length", 0) for variant in results.variants}):
         kept = [v for v in results.header["variants"] if v["settings"].get("gen_length", 0) == budget]
         names = {v["name"] for v in kept}
         header = {"variants": kept, "title": f"Room for {budget} tokens" if budget else "Templates"}
-        found.append(Results(results.header | header, [row for row in results.rows if row["variant"] in names]))
-    return found
+        budgets.append(Results(results.header | header, [row for row in results.rows if row["variant"] in names]))
+    return budgets

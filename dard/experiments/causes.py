@@ -81,8 +81,8 @@ class Causes(Experiment):
     layout = {"barmode": "stack"}
 
     def also(self, session: Session) -> Row:
-        found = [authors(session, step, i) for step in session.steps if step.mask is not None for i in step.demoted]
-        return {"revoked": found}
+        revoked = [authors(session, step, i) for step in session.steps if step.mask is not None for i in step.demoted]
+        return {"revoked": revoked}
 
-    def traces(self, found: list[Point]) -> list[Trace]:
-        return kind_bars(found, KINDS, kind_share)
+    def traces(self, points: list[Point]) -> list[Trace]:
+        return kind_bars(points, KINDS, kind_share)

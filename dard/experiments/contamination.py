@@ -84,5 +84,5 @@ class Contamination(Experiment):
         first, *behind = super().tables(results)
         return [first, Table.of(kinds, SWAPPED, SWAPPED_CAPTION), *behind]
 
-    def traces(self, found: list[Point]) -> list[Trace]:
-        return kind_bars(found, COLOURS, changed)
+    def traces(self, points: list[Point]) -> list[Trace]:
+        return kind_bars(points, COLOURS, changed)

@@ -31,8 +31,8 @@ def memory(cell: Callable[[Row], float]) -> Callable[[Point], str]:
     """The median of a value over the samples whose memory was measured."""
 
     def text(p: Point) -> str:
-        found = [cell(row) for row in p.rows if row["memory"] and row["bare_memory"]]
-        return f"{median(found):.3f}" if found else "–"
+        ratios = [cell(row) for row in p.rows if row["memory"] and row["bare_memory"]]
+        return f"{median(ratios):.3f}" if ratios else "–"
 
     return text
 
@@ -71,9 +71,9 @@ class Cost(Experiment):
     def measure(self, job: Job, variant: Variant, samples: Sequence[int]) -> list[Row]:
         return [cost_of(session) for session in job.sessions(variant, samples)]
 
-    def traces(self, found: list[Point]) -> list[Trace]:
-        colours = {"color": [colour_of(p.variant.decoder) for p in found]}
-        return [bars(found, ratio, "%{x}: ×%{y:.2f}<extra></extra>", marker=colours, texttemplate="×%{y:.2f}")]
+    def traces(self, points: list[Point]) -> list[Trace]:
+        colours = {"color": [colour_of(p.variant.decoder) for p in points]}
+        return [bars(points, ratio, "%{x}: ×%{y:.2f}<extra></extra>", marker=colours, texttemplate="×%{y:.2f}")]
 
 
 def cost_of(session: Session) -> Row:

@@ -48,14 +48,14 @@ class Endings(Experiment):
 
     def table(self, results: Results) -> Table:
         """Every ending of every variant, beside the other decoder on the same samples."""
-        other, found, runs = results.of(OTHER), [], {}
+        other, ours, runs = results.of(OTHER), [], {}
         for whole in dards(points(results)):
             runs[whole.variant.name] = whole.samples
             for p in [*(part(whole, ending) for ending in COLOURS), *split([whole], ["all runs"])]:
                 own = {row["sample"] for row in p.rows}
                 rows = [row for row in other if row["sample"] in own]
                 p.beside = Point(OTHER, rows) if rows else None
-                found += [p] if p.rows else []
+                ours += [p] if p.rows else []
         shown = {
             **columns("Variant"),
             "Ended": lambda p: p.label,
@@ -65,12 +65,12 @@ class Endings(Experiment):
             "EB acc. (%)": against(lambda _, theirs: percent(theirs.accuracy)),
             "EB passes": against(lambda _, theirs: f"{theirs.passes:.2f}"),
         }
-        return Table.of(found, shown, self.caption.format_map(results.header))
+        return Table.of(ours, shown, self.caption.format_map(results.header))
 
-    def traces(self, found: list[Point]) -> list[Trace]:
+    def traces(self, points: list[Point]) -> list[Trace]:
         drawn = [
             bars(
-                [part(p, ending) for p in dards(found)],
+                [part(p, ending) for p in dards(points)],
                 partial(heights, right),
                 "%{x}<br>%{y} runs<extra>%{fullData.name}</extra>",
                 name=f"{ending}, {'right' if right else 'wrong'}",
@@ -88,8 +88,8 @@ class Endings(Experiment):
         return drawn
 
 
-def dards(found: list[Point]) -> list[Point]:
-    return [p for p in found if p.variant != OTHER]
+def dards(points: list[Point]) -> list[Point]:
+    return [p for p in points if p.variant != OTHER]
 
 
 def heights(right: bool, p: Point) -> float:

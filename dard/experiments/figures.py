@@ -70,18 +70,18 @@ def side_by_side(left: Figure, right: Figure) -> Figure:
     return {"data": data, "layout": layout}
 
 
-def spots(found: Sequence[Point], text: Callable[[Point], str], colour: str, **more: Any) -> Trace:
+def spots(points: Sequence[Point], text: Callable[[Point], str], colour: str, **more: Any) -> Trace:
     """Points by passes and accuracy, each with its interval and a word above it."""
-    up = [100 * (p.interval[1] - p.accuracy) for p in found]
-    down = [100 * (p.accuracy - p.interval[0]) for p in found]
+    up = [100 * (p.interval[1] - p.accuracy) for p in points]
+    down = [100 * (p.accuracy - p.interval[0]) for p in points]
     return {
         "type": "scatter",
         "mode": "markers+text",
-        "x": [p.passes for p in found],
-        "y": [100 * p.accuracy for p in found],
-        "text": [text(p) for p in found],
+        "x": [p.passes for p in points],
+        "y": [100 * p.accuracy for p in points],
+        "text": [text(p) for p in points],
         "textposition": "top center",
-        "customdata": [p.variant.name for p in found],
+        "customdata": [p.variant.name for p in points],
         "error_y": {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1, "width": 3},
         "marker": {"size": 11, "color": colour},
         "hovertemplate": "%{customdata}<br>%{y:.1f} % in %{x:.2f} passes<extra></extra>",
@@ -89,19 +89,24 @@ def spots(found: Sequence[Point], text: Callable[[Point], str], colour: str, **m
     }
 
 
-def bars(found: Sequence[Point], height: Callable[[Point], float | None], hover: str, **more: Any) -> Trace:
+def bars(points: Sequence[Point], height: Callable[[Point], float | None], hover: str, **more: Any) -> Trace:
     """A bar for each point."""
-    names = [p.variant.name for p in found]
-    heights = [height(p) for p in found]
+    names = [p.variant.name for p in points]
+    heights = [height(p) for p in points]
     return {"type": "bar", "x": names, "y": heights, "customdata": names, "hovertemplate": hover, **more}
 
 
-def kind_bars(found: list[Point], colours: Mapping[str, str], share: Callable[[Point], float | None]) -> list[Trace]:
+def kind_bars(points: list[Point], colours: Mapping[str, str], share: Callable[[Point], float | None]) -> list[Trace]:
     """A bar per point for each kind of thing that its rows tell of; a point's label is the kind, its share in %."""
     shown = {"texttemplate": "%{y:.1f}"}
     return [
         bars(
-            split(found, [kind]), share, f"{kind}: %{{y:.2f}} %<extra></extra>", name=kind, marker={"color": c}, **shown
+            split(points, [kind]),
+            share,
+            f"{kind}: %{{y:.2f}} %<extra></extra>",
+            name=kind,
+            marker={"color": c},
+            **shown,
         )
         for kind, c in colours.items()
     ]

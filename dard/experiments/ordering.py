@@ -28,7 +28,7 @@ def means(p: Point) -> list[float | None]:
     metric, ordering = p.label.split()
     steps = [sum(row["steps"][k] for row in p.rows) for k in range(LARGEST_K)]
     sums = [sum(row[metric][ordering][k] for row in p.rows) for k in range(LARGEST_K)]
-    return [found / count if count else None for found, count in zip(sums, steps, strict=True)]
+    return [total / count if count else None for total, count in zip(sums, steps, strict=True)]
 
 
 def mean_at(k: int) -> Callable[[Point], str]:

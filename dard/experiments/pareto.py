@@ -37,16 +37,16 @@ class Pareto(Experiment):
     def grid(self, scope: Scope) -> list[Variant]:
         return [variant_of(decoder, point) for decoder in DECODERS.values() for point in decoder.points(scope.masks)]
 
-    def lines(self, found: list[Point]) -> list[Point]:
-        for p in [p for group in by_decoder(found).values() for p in frontier(group)]:
+    def lines(self, points: list[Point]) -> list[Point]:
+        for p in [p for group in by_decoder(points).values() for p in frontier(group)]:
             p.label = "•"
-        return found
+        return points
 
     def tables(self, results: Results) -> list[Table]:
         return [self.table(results), peaks(points(results, self.beside))]
 
-    def traces(self, found: list[Point]) -> list[Trace]:
-        return [trace for decoder, group in by_decoder(found).items() for trace in decoder_traces(decoder, group)]
+    def traces(self, points: list[Point]) -> list[Trace]:
+        return [trace for decoder, group in by_decoder(points).items() for trace in decoder_traces(decoder, group)]
 
     def figure(self, results: Results) -> Figure:
         """With a dotted line at the accuracy of standard decoding with one token per pass."""
@@ -58,10 +58,10 @@ class Pareto(Experiment):
         return drawn
 
 
-def peaks(found: list[Point]) -> Table:
+def peaks(points: list[Point]) -> Table:
     """Every decoder at its most accurate setting, and the areas and speeds of all of its settings."""
-    groups, best = by_decoder(found), 100 * max((p.accuracy for p in found), default=0.0)
-    known = all(p.per_pass() for p in found)
+    groups, best = by_decoder(points), 100 * max((p.accuracy for p in points), default=0.0)
+    known = all(p.per_pass() for p in points)
 
     def area(p: Point) -> str:
         pairs = [(q.per_pass() or 0.0, 100 * q.accuracy) for q in groups[p.variant.decoder]]

@@ -74,16 +74,16 @@ class Point:
 
 def points(results: Results, beside: Variant | None = None) -> list[Point]:
     """A point for every variant that has a row, in the order of the grid; each beside that of the variant meant."""
-    found = [Point(variant, rows) for variant in results.variants if (rows := results.of(variant))]
-    other = next((p for p in found if beside is not None and beside.includes(p.variant)), None)
-    for p in found:
+    ours = [Point(variant, rows) for variant in results.variants if (rows := results.of(variant))]
+    other = next((p for p in ours if beside is not None and beside.includes(p.variant)), None)
+    for p in ours:
         p.beside = other
-    return found
+    return ours
 
 
-def split(found: Sequence[Point], labels: Collection[str]) -> list[Point]:
+def split(points: Sequence[Point], labels: Collection[str]) -> list[Point]:
     """Each point once for every label: for kinds of things that its rows tell of."""
-    return [replace(p, label=label) for p in found for label in labels]
+    return [replace(p, label=label) for p in points for label in labels]
 
 
 def number_of(decoder: str) -> int:
@@ -91,24 +91,24 @@ def number_of(decoder: str) -> int:
     return [*DECODERS, decoder].index(decoder)
 
 
-def by_decoder(found: Sequence[Point]) -> dict[str, list[Point]]:
+def by_decoder(points: Sequence[Point]) -> dict[str, list[Point]]:
     """The points of each decoder, in the order of registration; results may name some that are not known here."""
-    names = sorted({p.variant.decoder for p in found}, key=lambda name: (number_of(name), name))
-    return {name: [p for p in found if p.variant.decoder == name] for name in names}
+    names = sorted({p.variant.decoder for p in points}, key=lambda name: (number_of(name), name))
+    return {name: [p for p in points if p.variant.decoder == name] for name in names}
 
 
-def frontier(found: Sequence[Point]) -> list[Point]:
+def frontier(points: Sequence[Point]) -> list[Point]:
     """The points that no other beats: fewer passes and at least the accuracy, or as few passes and more accuracy.
 
     Ordered by passes, so that accuracy rises along it; of equal points the first stays.
     """
     best: list[Point] = []
-    for candidate in sorted(found, key=lambda each: (each.passes, -each.accuracy)):
+    for candidate in sorted(points, key=lambda each: (each.passes, -each.accuracy)):
         if not best or candidate.accuracy > best[-1].accuracy:
             best.append(candidate)
     return best
 
 
-def most_tokens(found: Sequence[Point], accuracy: float) -> float | None:
+def most_tokens(points: Sequence[Point], accuracy: float) -> float | None:
     """The most tokens per pass of the points that are at least so accurate; None if none is."""
-    return max((p.per_pass() or 0.0 for p in found if p.accuracy >= accuracy), default=None)
+    return max((p.per_pass() or 0.0 for p in points if p.accuracy >= accuracy), default=None)

@@ -27,8 +27,8 @@ class Thresholds(Experiment):
     variants = [Variant(f"τ_c={c:g} τ_u={u:g}", "dard", {"tau_c": c, "tau_u": u}) for c, u in PAIRS]
 
     def table(self, results: Results) -> Table:
-        found = cells(results, lambda p: f"{percent(p.accuracy)} ({p.passes:.2f})")
-        rows = [[f"{c:g}", *(cell or "–" for cell in line)] for c, line in zip(TAU_C, found, strict=True)]
+        texts = cells(results, lambda p: f"{percent(p.accuracy)} ({p.passes:.2f})")
+        rows = [[f"{c:g}", *(cell or "–" for cell in line)] for c, line in zip(TAU_C, texts, strict=True)]
         return Table(self.caption.format_map(results.header), ["τ_c \\ τ_u", *(f"{u:g}" for u in TAU_U)], rows)
 
     def figure(self, results: Results) -> Figure:
@@ -39,8 +39,8 @@ class Thresholds(Experiment):
 
 def cells(results: Results, value: Callable[[Point], Any]) -> list[list[Any]]:
     """A value for each pair of thresholds, None where there is no point."""
-    found = {(p.variant.settings["tau_c"], p.variant.settings["tau_u"]): value(p) for p in points(results)}
-    return [[found.get((c, u)) for u in TAU_U] for c in TAU_C]
+    values = {(p.variant.settings["tau_c"], p.variant.settings["tau_u"]): value(p) for p in points(results)}
+    return [[values.get((c, u)) for u in TAU_U] for c in TAU_C]
 
 
 def heatmap(results: Results, value: Callable[[Point], float], colours: str, bar: float, hover: str) -> Figure:

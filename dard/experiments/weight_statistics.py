@@ -52,7 +52,7 @@ class WeightStatistics(Experiment):
         steps = session.steps
         return {"weights": {ALL: histogram(steps), MOVED: histogram(steps, moved_only=True)}}
 
-    def traces(self, found: list[Point]) -> list[Trace]:
+    def traces(self, points: list[Point]) -> list[Trace]:
         line = {"width": 1, "color": "rgba(255,255,255,0.6)"}
         return [
             {
@@ -63,15 +63,15 @@ class WeightStatistics(Experiment):
                 "marker": {"color": colour_of(p.variant.decoder), "line": line},
                 "hovertemplate": "w about %{x:.3f}<br>%{y:.1f} %<extra></extra>",
             }
-            for p in split(found, [MOVED])
+            for p in split(points, [MOVED])
         ]
 
 
 def histogram(steps: Sequence[Step], moved_only: bool = False) -> list[int]:
     """Weights by twentieths, 1 itself in the last."""
-    found = [0] * FINE
+    counts = [0] * FINE
     for step in steps:
         for weight, p, d in zip(step.weights, step.score_p, step.score_d, strict=True):
             if weight is not None and (not moved_only or (p or 0) + (d or 0) > 0):
-                found[min(int(weight * FINE + 1e-9), FINE - 1)] += 1
-    return found
+                counts[min(int(weight * FINE + 1e-9), FINE - 1)] += 1
+    return counts

@@ -103,13 +103,13 @@ def judging(evaluate: Any) -> Any:
 
     def evaluate_and_tell(lm: Any, *rest: Any, log_samples: bool = True, **options: Any) -> Any:
         own = isinstance(lm, DardLM)
-        found = evaluate(lm, *rest, log_samples=log_samples or own, **options)
-        if own and found is not None:
-            lm.judge(found)
+        evaluated = evaluate(lm, *rest, log_samples=log_samples or own, **options)
+        if own and evaluated is not None:
+            lm.judge(evaluated)
             print(f"every decode is in {lm.answers.run.folder}", file=sys.stderr)
             if not log_samples:
-                del found["samples"]
-        return found
+                del evaluated["samples"]
+        return evaluated
 
     return evaluate_and_tell
 

@@ -84,8 +84,8 @@ class Recording:
         if not isinstance(network, nn.Module):
             raise InputError(f"network = {str(network)[:60]!r} is not a torch module; give the one the sampler calls")
         config = getattr(network, "config", None)
-        for found in (mask_id, getattr(tokenizer, "mask_token_id", None), getattr(config, "mask_token_id", None)):
-            mask_id = found if mask_id is None else mask_id
+        for named in (mask_id, getattr(tokenizer, "mask_token_id", None), getattr(config, "mask_token_id", None)):
+            mask_id = named if mask_id is None else mask_id
         if mask_id is None:
             raise InputError(
                 f"no mask id is known: neither the tokenizer nor the config of {type(network).__name__} names one; "
@@ -245,8 +245,8 @@ class Recording:
         frames = [Frame(ids + [self.mask_id] * (length - len(ids))) for ids in written]
         unfinished = [] if after is None or last.confidence else measure(last, after, self.mask_id)
         for one, frame in zip(self._passes, frames[1:], strict=False):
-            found = one.confidence or (unfinished if one is last else [])
-            self._fill(frame, one, row, found)
+            confidence = one.confidence or (unfinished if one is last else [])
+            self._fill(frame, one, row, confidence)
         return Trace.of_frames(
             frames,
             self.mask_id,
@@ -260,7 +260,7 @@ class Recording:
             shadow=any(one.shadow[1] for one in self._passes),
         )
 
-    def _fill(self, frame: Frame, one: Pass, row: int, found: Sequence[tuple[int, int, float]]) -> None:
+    def _fill(self, frame: Frame, one: Pass, row: int, confidence: Sequence[tuple[int, int, float]]) -> None:
         """What a pass tells about the state it led to."""
         best = {}
         for path, (rows, places, ids, probabilities) in one.tops.items():
@@ -276,7 +276,7 @@ class Recording:
             }
             if path == "x":  # of a position that stays masked, its best guess
                 best = {places[n]: probabilities[n][0] for n in here if frame.tokens[places[n]] == self.mask_id}
-        frame.confidence = best | {place: p for each, place, p in found if each == row}
+        frame.confidence = best | {place: p for each, place, p in confidence if each == row}
         place, count = one.shadow
         frame.block = (place, place + count) if count else (one.begin, one.begin + one.width)
         if one.mask is not None:

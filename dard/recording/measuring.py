@@ -62,10 +62,10 @@ def measure(one: Pass, after: Tensor, mask_id: int) -> list[tuple[int, int, floa
     """The probability that a pass gave to what was decided in it, and a shadow's to what was revoked."""
     after = after[:, : one.state.shape[1]]
     moved = one.state != after
-    found = probabilities_of(one, "x", moved & (after != mask_id), after, text_rows)
+    confidence = probabilities_of(one, "x", moved & (after != mask_id), after, text_rows)
     if one.shadow[1] and not one.shift:
-        found += probabilities_of(one, "s", moved & (after == mask_id), one.state, shadow_rows)
-    return found
+        confidence += probabilities_of(one, "s", moved & (after == mask_id), one.state, shadow_rows)
+    return confidence
 
 
 def probabilities_of(one: Pass, path: str, wanted: Tensor, tokens: Tensor, row_of: Any) -> list[tuple[int, int, float]]:
@@ -85,15 +85,15 @@ def probabilities_of(one: Pass, path: str, wanted: Tensor, tokens: Tensor, row_o
 
 def logits_of(output: Any) -> Tensor | None:
     """The logits in whatever a network returned, [B, T, vocabulary]."""
-    found = output
+    logits = output
     for name in ("logits", "prediction_logits"):
         if (named := output.get(name) if isinstance(output, Mapping) else getattr(output, name, None)) is not None:
-            found = named
+            logits = named
             break
-    found = found[0] if isinstance(found, tuple | list) and found else found
-    if not isinstance(found, Tensor):
+    logits = logits[0] if isinstance(logits, tuple | list) and logits else logits
+    if not isinstance(logits, Tensor):
         return None
-    return found[None] if found.dim() == 2 else found
+    return logits[None] if logits.dim() == 2 else logits
 
 
 def shadow_rows(one: Pass, places: Tensor) -> Tensor:

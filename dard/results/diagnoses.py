@@ -48,7 +48,7 @@ class Diagnoses:
         """What is kept beside results; a line that cannot be read is left out."""
         folder = Path(place)
         file = (folder.parent if folder.is_file() else folder) / FILE
-        found: dict[str, Diagnosis | str] = {}
+        known: dict[str, Diagnosis | str] = {}
         if file.exists():
             if file.stat().st_size > MAX_BYTES:
                 raise InputError(f"{file} is larger than {MAX_BYTES >> 20} MB")
@@ -56,10 +56,10 @@ class Diagnoses:
                 try:
                     row = json.loads(line)
                     told = row["diagnosis"]
-                    found[row["sample"]] = told if isinstance(told, str) else READER.validate_json(json.dumps(told))
+                    known[row["sample"]] = told if isinstance(told, str) else READER.validate_json(json.dumps(told))
                 except (ValueError, KeyError, TypeError, ValidationError, RecursionError):
                     continue
-        return cls(file, found)
+        return cls(file, known)
 
     def of(self, sample: Sample) -> Diagnosis | str | None:
         return self.known.get(name_of(sample))
@@ -70,8 +70,8 @@ class Diagnoses:
         if name not in self.known:
             told: Any
             try:
-                found = diagnosed(sample, model)
-                self.known[name], told = found, found.as_dict()
+                diagnosis = diagnosed(sample, model)
+                self.known[name], told = diagnosis, diagnosis.as_dict()
             except InputError as error:
                 self.known[name] = told = str(error)[:500]
             try:

@@ -68,12 +68,12 @@ class Results:
 
     def join(self, parts: Mapping[Path, Results]) -> None:
         """Add the rows of parts of the same run."""
-        found = {key_of(row): row for row in self.rows}
+        rows = {key_of(row): row for row in self.rows}
         for path, part in parts.items():
             refuse_other(part.header, self.header, IDENTITY, path)
             for row in part.rows:
-                found.setdefault(key_of(row), row)
-        self.rows[:] = found.values()
+                rows.setdefault(key_of(row), row)
+        self.rows[:] = rows.values()
 
 
 def lines_of(entries: Iterable[Mapping[str, Any]]) -> str:
@@ -128,11 +128,12 @@ def parse(text: str, path: str | Path) -> Results:
     return results
 
 
-def refuse_other(found: Mapping[str, Any], wanted: Mapping[str, Any], names: Iterable[str], path: Path) -> None:
+def refuse_other(header: Mapping[str, Any], wanted: Mapping[str, Any], names: Iterable[str], path: Path) -> None:
     """Refuse a header that disagrees, naming the first difference."""
     for name in names:
-        if found.get(name) != wanted[name]:
-            shown = "" if name in ("variants", "items") else f" ({_short(found.get(name))}, not {_short(wanted[name])})"
+        if header.get(name) != wanted[name]:
+            both = f" ({_short(header.get(name))}, not {_short(wanted[name])})"
+            shown = "" if name in ("variants", "items") else both
             raise InputError(
                 f"{path} holds results of another run: it differs in {name}{shown}; choose another --out folder"
             )

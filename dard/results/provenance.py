@@ -23,10 +23,10 @@ _PER_TENSOR = 256  # values of each weight tensor that enter the fingerprint
 
 
 def digest(parts: Iterable[bytes]) -> str:
-    found = hashlib.sha256()
+    hashed = hashlib.sha256()
     for part in parts:
-        found.update(part)
-    return found.hexdigest()[:16]
+        hashed.update(part)
+    return hashed.hexdigest()[:16]
 
 
 @cache

@@ -74,7 +74,7 @@ ONLY: dict[str, Callable[[Sample], bool]] = {
 
 
 def choose(
-    found: Sequence[Sample], only: str = "all", sort: str = "number", variant: str = "", text: str = ""
+    samples: Sequence[Sample], only: str = "all", sort: str = "number", variant: str = "", text: str = ""
 ) -> list[Sample]:
     """The samples that are asked for, in the order that is asked for. `text` is looked for in question and answer.
 
@@ -85,16 +85,16 @@ def choose(
     for name, value, known in (("only", only, ONLY), ("sort", sort, SORTS)):
         if value not in known:
             raise InputError(f"{name} = {str(value)[:40]!r} is not allowed; it must be one of {', '.join(known)}")
-    kept = [s for s in found if ONLY[only](s) and variant in ("", s.variant)]
+    kept = [s for s in samples if ONLY[only](s) and variant in ("", s.variant)]
     if text:
         kept = [s for s in kept if any(text.lower() in (each or "").lower() for each in (s.prompt, s.text, s.ended_by))]
     return sorted(kept, key=SORTS[sort])
 
 
-def beside(found: Sequence[Sample], chosen: Sequence[Sample], at_most: int = 3) -> list[list[Sample]]:
+def beside(samples: Sequence[Sample], chosen: Sequence[Sample], at_most: int = 3) -> list[list[Sample]]:
     """For each of the chosen, answers of other decoders to its question, one of each, the right ones first."""
     answers: dict[tuple[str, str], dict[tuple[str, str], Sample]] = {}
-    for sample in sorted(found, key=lambda s: s.right is not True):
+    for sample in sorted(samples, key=lambda s: s.right is not True):
         answers.setdefault(sample.question, {}).setdefault((sample.decoder, sample.folder), sample)
     others = []
     for sample in chosen:
@@ -109,11 +109,11 @@ def of_results(results: Results) -> list[Sample]:
     if len(results.variants) > MAX_VARIANTS:
         raise InputError(f"the results hold {len(results.variants)} variants; at most {MAX_VARIANTS} are read")
     known = {variant.name: variant for variant in results.variants}
-    found = []
+    samples = []
     for number, row in enumerate(results.rows):
         variant, n = known[row["variant"]], row["sample"]
         told = _told(row, number) if "text" in row else {"text": ""}
-        found.append(
+        samples.append(
             Sample(
                 number,
                 _text(header, "task", 300),
@@ -127,19 +127,19 @@ def of_results(results: Results) -> list[Sample]:
                 settings=scope.settings(variant, n),
             )
         )
-    return found
+    return samples
 
 
 def of_evaluation(rows: Sequence[Mapping[str, Any]], run: Mapping[str, Any], folder: str = "") -> list[Sample]:
     """The samples of a run of lm-eval: `rows` as its samples.jsonl has them, `run` as its run.json."""
     decoder = str(run.get("decoder") or "decoder")[:100]
-    found = []
+    samples = []
     for number, row in enumerate(rows):
         trace, problem = row.get("trace"), row.get("problem")
         if trace is not None and not (isinstance(trace, str) and TRACE.fullmatch(trace)):
             raise InputError(f"row {number + 1}: trace = {str(trace)[:60]!r} is not the name of a file in traces")
         told = _told(row, number) | ({"ended_by": f"not decoded: {str(problem)[:MAX_TEXT]}"} if problem else {})
-        found.append(
+        samples.append(
             Sample(
                 number,
                 _text(row, "task", 300),
@@ -153,7 +153,7 @@ def of_evaluation(rows: Sequence[Mapping[str, Any]], run: Mapping[str, Any], fol
                 folder=folder,
             )
         )
-    return found
+    return samples
 
 
 def _text(row: Mapping[str, Any], name: str, at_most: int) -> str:

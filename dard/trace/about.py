@@ -150,10 +150,11 @@ class About:
 
     def with_values(self, settings: Mapping[str, Any], symbols: Mapping[str, str]) -> About:
         """The same for a run with these settings: thresholds have their values, those switched off are left out."""
-        found = []
+        thresholds = []
         for each in self.thresholds:
             threshold = Threshold(each) if isinstance(each, str) else each
             at = settings.get(threshold.name)
             if isinstance(at, int | float) and not isinstance(at, bool) and 0 <= at <= 1:
-                found.append(replace(threshold, symbol=symbols.get(threshold.name) or threshold.name, at=float(at)))
-        return replace(self, thresholds=found, symbols=symbols)
+                symbol = symbols.get(threshold.name) or threshold.name
+                thresholds.append(replace(threshold, symbol=symbol, at=float(at)))
+        return replace(self, thresholds=thresholds, symbols=symbols)

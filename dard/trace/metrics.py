@@ -36,8 +36,8 @@ def measure(trace: Trace, reference: Trace | None = None) -> Metrics:
 
     >>> import dard
     >>> from dard.models.scripted import LOS_DIEGO, los_diego
-    >>> found = measure(dard.decode(los_diego(), LOS_DIEGO, tau_c=0.4))
-    >>> found.passes, found.revocations, found.wasted_passes
+    >>> measured = measure(dard.decode(los_diego(), LOS_DIEGO, tau_c=0.4))
+    >>> measured.passes, measured.revocations, measured.wasted_passes
     (5, 1, 1)
     """
     decided_at: dict[int, int] = {}  # position → the pass that decided the token it holds

@@ -143,12 +143,12 @@ def texts(words: Any) -> dict[int, str] | None:
     pairs = words.items() if isinstance(words, dict) else enumerate(words) if isinstance(words, list) else None
     if pairs is None:
         raise TraceError("words is neither an object of texts by id nor a list of texts")
-    found = {}
+    by_id = {}
     for key, value in pairs:
         if not str(key).isascii() or not str(key).isdigit() or len(str(key)) > 8 or not isinstance(value, str):
             raise TraceError(f"words holds {str(key)[:20]!r}: {str(value)[:20]!r}, which is not a text by a token id")
-        found[int(key)] = value[:MAX_TOKEN_TEXT]
-    return found
+        by_id[int(key)] = value[:MAX_TOKEN_TEXT]
+    return by_id
 
 
 def from_json(data: bytes) -> Any:
@@ -323,11 +323,11 @@ class Frames:
             self.add([self._before(row, each) for row, each in zip(rows, masked, strict=True)])
         before = self.states[-1]
         self.add(rows)
-        for row, found in enumerate(inputs["sampled_probs"].tolist() if "sampled_probs" in inputs else ()):
+        for row, confidence in enumerate(inputs["sampled_probs"].tolist() if "sampled_probs" in inputs else ()):
             old, new = before[row], rows[row]
             self.measured[-1][row] = {
                 place: min(1.0, p)
-                for place, p in enumerate(found, len(new) - len(found))
+                for place, p in enumerate(confidence, len(new) - len(confidence))
                 if new[place] == self.mask_id or place >= len(old) or old[place] != new[place]
             }
         return inputs
@@ -358,14 +358,14 @@ class Frames:
         length = max(len(rows[0]) for rows in self.states)  # blocks that were not begun yet are masks
         if self.gen_length is not None:
             length = self._prompt() + self.gen_length
-        found = []
+        traces = []
         for row in range(len(self.states[0])):
             states = [(rows[row] + [self.mask_id] * (length - len(rows[row])))[:length] for rows in self.states]
             frames = started(states, self.mask_id, self.prompt_length)
             known = [numbers[row] for numbers in self.measured][len(states) - len(frames) + 1 :]
             confidence = [[numbers.get(place) for place in range(len(frames[0]))] for numbers in known]
-            found.append(Trace.from_tokens(frames, self.mask_id, self.words, confidence, **self.more))
-        return found
+            traces.append(Trace.from_tokens(frames, self.mask_id, self.words, confidence, **self.more))
+        return traces
 
     def _prompt(self) -> int:
         """Where the prompt ends: at the first mask, which is at the same place in every row of a batch."""

@@ -55,7 +55,7 @@ def measure_task(model: Model, task: Task, items: int, seed: int = 0) -> list[Fi
     }
 
     def shares(of: Callable[[Score], float]) -> dict[int, float]:
-        return {divisor: sum(map(of, found)) / len(found) for divisor, found in scores.items()}
+        return {divisor: sum(map(of, scored)) / len(scored) for divisor, scored in scores.items()}
 
     def detail(name: str) -> Callable[[Score], float]:
         return lambda score: score.details[name]
@@ -75,9 +75,9 @@ def evaluate(
     """Measure the named tasks one after the other, reporting each table row as it is known."""
     figures: list[Figures] = []
     for name in tasks:
-        for found in measure_task(model, TASKS[name], items, seed):
-            figures.append(found)
-            report(row(found))
+        for measured in measure_task(model, TASKS[name], items, seed):
+            figures.append(measured)
+            report(row(measured))
     return figures
 
 
@@ -99,4 +99,4 @@ def row(figures: Figures) -> str:
 
 def table(figures: Sequence[Figures]) -> str:
     """All lines with their heading, in Markdown."""
-    return "\n".join([HEADER, *(row(found) for found in figures)])
+    return "\n".join([HEADER, *(row(each) for each in figures)])

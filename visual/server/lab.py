@@ -219,15 +219,15 @@ class Lab:
     @endpoint(name="lab_open")
     def open(self, files: ResultsFiles) -> dict[str, Any]:
         """Results that a visitor brought: of one experiment with its chart and tables, of others their samples."""
-        found: dict[str, tuple[list[Sample], Results | None]] = {}
+        brought: dict[str, tuple[list[Sample], Results | None]] = {}
         for file in files:
             name = shown(file.name, 100)
             rows = decoded(file.rows, name)
             run = decoded(file.run, f"the run.json of {name}") if file.run else b""
-            found[file.folder] = read(rows, run, name)
-        results = next(iter(found.values()))[1] if len(found) == 1 else None
+            brought[file.folder] = read(rows, run, name)
+        results = next(iter(brought.values()))[1] if len(brought) == 1 else None
         if results is None:
-            samples = joined({folder: samples for folder, (samples, _) in found.items()})
+            samples = joined({folder: samples for folder, (samples, _) in brought.items()})
             return self.view(self._keep(ResultsEntry(opened=samples)))
         header = results.header
         names = [header[name] for name in ("experiment", "model", "task", "task_title", "title")]
@@ -254,12 +254,12 @@ class Lab:
         every = kept.samples
         if variant and variant not in kept.variants:
             raise InputError(f"these results have no variant {shown(variant)!r}")
-        found = choose(every, only, sort, variant, text)
+        chosen = choose(every, only, sort, variant, text)
         of_variant = [sample for sample in every if variant in ("", sample.variant)]
-        few = found[:RUNS_SHOWN]
+        few = chosen[:RUNS_SHOWN]
         return {
             "kind": "runs",
-            "count": len(found),
+            "count": len(chosen),
             "all": len(of_variant),
             "wrong": sum(sample.right is False for sample in of_variant),
             "runs": [told(sample, others) for sample, others in zip(few, beside(every, few), strict=True)],

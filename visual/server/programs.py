@@ -105,10 +105,10 @@ class Programs:
         name, session = self.studio.models.named(request.model), self.studio.session(request)
         finish(name, [session], request.step)
         before = at_step(session, request.step)
-        found = call(name, some_causes, before, request.position, request.seconds, None)
-        answer: dict[str, Any] = asdict(found)
+        causes = call(name, some_causes, before, request.position, request.seconds, None)
+        answer: dict[str, Any] = asdict(causes)
         by = answer.pop("path")  # Gradio's client takes whatever has a "path" for a file, and wants to download it
-        return {**answer, "by": by, "note": causes_note(session.trace, found)}
+        return {**answer, "by": by, "note": causes_note(session.trace, causes)}
 
 
 def told(trace: Trace, step: int | None = None, position: int | None = None) -> list[str]:
