@@ -50,12 +50,12 @@ def causes(
     >>> [(cause.position, round(cause.without, 2)) for cause in causes(session, 2, 3)[:2]]
     [(4, 0.51), (2, 0.04)]
     """
-    found = None
-    for found in examine(session, step, position, seconds=seconds, shown=shown):
-        if on_batch and on_batch(found):
+    verdict = None
+    for verdict in examine(session, step, position, seconds=seconds, shown=shown):
+        if on_batch and on_batch(verdict):
             break
-    assert found is not None
-    return found.causes
+    assert verdict is not None
+    return verdict.causes
 
 
 def examine(
@@ -89,13 +89,13 @@ def before(
 ) -> Iterator[Verdict]:
     """The same for the step that this session would make next."""
     model, state = session.model, session.state
-    question, rows = asked(session, position)
+    question, rows = question_about(session, position)
     began = time.perf_counter()
     size = max(1, TOKENS_AT_MOST // len(question.ids)) if "batch" in offers(model) else 1
     tried = {(cause.position, cause.shown) for cause in known.causes} if known else set()
     trials = [trial for trial in trials_of(session, question, rows) if trial not in tried and (shown or not trial[1])]
     crowd = len(trials) >= size
-    first = looking(session, question) if crowd and "attention" in offers(model) else question
+    first = with_attention(session, question) if crowd and "attention" in offers(model) else question
     kept = reachable(question, model.mask_id)
     looks: dict[int, float] = {}
     verdict: Verdict | None = None
@@ -118,15 +118,15 @@ def before(
                     verdict.siblings, verdict.together = known.siblings, known.together
                 else:
                     beside(session, verdict, question, rows, kept, size)
-            asked_now = questions[len(questions) - len(batch) :]
-            found = [
+            tried_now = questions[len(questions) - len(batch) :]
+            causes = [
                 cause_of(session, verdict, place, show, other, answer)
-                for (place, show), other, answer in zip(batch, asked_now, answers, strict=True)
+                for (place, show), other, answer in zip(batch, tried_now, answers, strict=True)
             ]
         trials = trials[len(batch) :]
-        verdict = merge_causes(verdict, found, trials, looks)
+        verdict = merge_causes(verdict, causes, trials, looks)
         yield verdict
-        went_on = bool(found) or known is None  # whoever goes on gets further, however slow a pass is
+        went_on = bool(causes) or known is None  # whoever goes on gets further, however slow a pass is
         if seconds is not None and went_on and time.perf_counter() - began >= seconds:
             return
 
@@ -137,7 +137,7 @@ def some_causes(session: Session, position: int, seconds: float, known: Verdict 
     return verdict
 
 
-def asked(session: Session, position: int) -> tuple[Question, Tensor]:
+def question_about(session: Session, position: int) -> tuple[Question, Tensor]:
     """The question of the next step, and the rows of it that are about a position."""
     state = session.state
     last = len(state.tokens) - 1
@@ -209,7 +209,7 @@ def judge(session: Session, position: int, question: Question, answer: Answer) -
     if token != held:  # the other paths may not have it among their most probable
         decision = decided(session, token, question, untouched)
         table = at(decision, path, position)
-    paths = {each.name: found for each in session.decoder.about.paths if (found := at(decision, each.name, position))}
+    paths = {each.name: table for each in session.decoder.about.paths if (table := at(decision, each.name, position))}
     return Verdict(
         step=state.step + 1,
         position=position,
@@ -217,7 +217,7 @@ def judge(session: Session, position: int, question: Question, answer: Answer) -
         path=path,
         actual=probability(table, token),
         state=decision.verdict(position, state.states[position]),
-        paths={name: probability(found, token) for name, found in paths.items()},
+        paths={name: probability(table, token) for name, table in paths.items()},
     )
 
 
@@ -230,14 +230,14 @@ def beside(session: Session, verdict: Verdict, question: Question, rows: Tensor,
     tokens = {i: token for i, token in decision.tokens.items() if i in state.free(MASKED) and token != model.mask_id}
     others = sorted(tokens.keys() - {verdict.position}, key=lambda i: abs(i - verdict.position))
     groups = [[i] for i in others[:SIBLINGS]] + ([others] if len(others) > 1 else [])
-    found = []
+    causes = []
     for start in range(0, len(groups), size):
-        asked_now = [shown_in_place(session, question, rows, {i: tokens[i] for i in g}) for g in groups[start:][:size]]
-        answers = answer_all(model, [prune_unreachable(each, kept) for each in asked_now])
-        pairs = zip(groups[start:], asked_now, answers, strict=False)
-        found += [cause_of(session, verdict, group[0], True, each, answer) for group, each, answer in pairs]
-    verdict.together = found.pop() if len(others) > 1 else None
-    verdict.siblings = found
+        shown = [shown_in_place(session, question, rows, {i: tokens[i] for i in g}) for g in groups[start:][:size]]
+        answers = answer_all(model, [prune_unreachable(each, kept) for each in shown])
+        pairs = zip(groups[start:], shown, answers, strict=False)
+        causes += [cause_of(session, verdict, group[0], True, each, answer) for group, each, answer in pairs]
+    verdict.together = causes.pop() if len(others) > 1 else None
+    verdict.siblings = causes
 
 
 def shown_in_place(session: Session, question: Question, rows: Tensor, tokens: Mapping[int, int]) -> Question:
@@ -285,15 +285,15 @@ def probability(table: dict[int, float], token: int) -> float:
     return round(min(1.0, max(0.0, table[token])), 6)
 
 
-def looking(session: Session, question: Question) -> Question:
+def with_attention(session: Session, question: Question) -> Question:
     """A question that asks for attention too: of all layers, or of those that its decoder wants to know anyway."""
     return replace(question, attention=question.attention or tuple(range(session.model.num_layers)))
 
 
 def attended_by(session: Session, position: int) -> dict[int, float]:
     """How much the next step's prediction of a position looks at each other one, in the mean over layers."""
-    question, rows = asked(session, position)
-    question = looking(session, question)
+    question, rows = question_about(session, position)
+    question = with_attention(session, question)
     return attended(answer_all(session.model, [question])[0], question, rows, len(session.state.prompt))
 
 
@@ -306,12 +306,12 @@ def attended(answer: Answer, question: Question, rows: Tensor, start: int) -> di
     return {place - start: value for place, value in enumerate(total.tolist())}
 
 
-def merge_causes(verdict: Verdict, found: Sequence[Cause], trials: Sequence[Trial], looks: dict[int, float]) -> Verdict:
+def merge_causes(verdict: Verdict, more: Sequence[Cause], trials: Sequence[Trial], looks: dict[int, float]) -> Verdict:
     """The verdict with more causes, the largest effects first, and what is not tried yet."""
     left = [place for place, _ in trials]
     return replace(
         verdict,
-        causes=sorted([*verdict.causes, *found], key=lambda cause: (cause.shown, -abs(cause.without - verdict.actual))),
+        causes=sorted([*verdict.causes, *more], key=lambda cause: (cause.shown, -abs(cause.without - verdict.actual))),
         left=left,
         share=min(1.0, sum(looks.get(place, 0.0) for place in left)) if looks else None,
     )
@@ -325,7 +325,7 @@ def attention(session: Session) -> NDArray[np.float32]:
     question = ask(session.decoder, model, session.settings, state)
     if len(question.ids) != len(state.prompt) + len(state.tokens) + len(state.block_range):
         raise InputError("this pass has no shadow, and so no mask to put its attention on")
-    found = answer_all(model, [replace(question, attention=tuple(range(model.num_layers)))])[0].attention
-    assert found is not None
+    weights = answer_all(model, [replace(question, attention=tuple(range(model.num_layers)))])[0].attention
+    assert weights is not None
     inside = block_places(state)
-    return unseen(state, found.cpu()[:, inside[:, None], inside]).numpy()
+    return unseen(state, weights.cpu()[:, inside[:, None], inside]).numpy()

@@ -60,16 +60,16 @@ def diagnose(
     >>> from dard.models.scripted import LOS_DIEGO, los_diego
     >>> session = dard.Session(los_diego(), LOS_DIEGO, decoder="standard", steps=1)
     >>> _ = session.run()
-    >>> found = diagnose(session, expected="/San Diego|Los Angeles/")
-    >>> found.kind, found.lost, found.guilty, found.winnable
+    >>> diagnosis = diagnose(session, expected="/San Diego|Los Angeles/")
+    >>> diagnosis.kind, diagnosis.lost, diagnosis.guilty, diagnosis.winnable
     ('conflict', 1, [[3], [4]], [True, False])
     """
-    found = None
-    for found in diagnosing(run, model, expected, every=every):
-        if on_progress and on_progress(found):
+    diagnosis = None
+    for diagnosis in diagnosing(run, model, expected, every=every):
+        if on_progress and on_progress(diagnosis):
             break
-    assert found is not None
-    return found
+    assert diagnosis is not None
+    return diagnosis
 
 
 def diagnosing(
@@ -90,7 +90,7 @@ class Diagnosing:
         self.careful = Careful(done.model, done.settings, done.trace.about.later, len(self.states[0].tokens))
         self.trials: dict[int, Completion] = {}
         self.began = time.perf_counter()
-        self.found = Diagnosis(
+        self.diagnosis = Diagnosis(
             right=False,
             judged_by=self.bench.by,
             careful=self.careful.how,
@@ -98,33 +98,33 @@ class Diagnosing:
             solutions=solutions_left(done.trace),
             recording=done.session is None,
         )
-        if all(count is None for count in self.found.solutions):
-            self.found.solutions = []
+        if all(count is None for count in self.diagnosis.solutions):
+            self.diagnosis.solutions = []
 
     def run(self) -> Iterator[Diagnosis]:
-        found, answer = self.found, self.states[-1].tokens
+        diagnosis, answer = self.diagnosis, self.states[-1].tokens
         if self.bench.by == "reference":
             yield from self._try([0])
             self.bench.reference = self.bench.answer(self.trials[0].tokens)
-        found.right = found.winnable[-1] = self.bench.right(answer)
-        if found.right:
-            found.kind = "right"
+        diagnosis.right = diagnosis.winnable[-1] = self.bench.right(answer)
+        if diagnosis.right:
+            diagnosis.kind = "right"
             yield self._told("done")
             return
         yield from self._states()
         yield from self._room(answer)
-        if found.kind is None and found.lost is None:
-            found.kind = "model"
+        if diagnosis.kind is None and diagnosis.lost is None:
+            diagnosis.kind = "model"
         if self.trials[0].done:
-            found.reference = self.bench.text(self.trials[0].tokens)[:MAX_TEXT]
-        if found.lost is not None and found.kind is None:
+            diagnosis.reference = self.bench.text(self.trials[0].tokens)[:MAX_TEXT]
+        if diagnosis.lost is not None and diagnosis.kind is None:
             yield self._told("tokens")
-            yield from self._tokens(found.lost)
+            yield from self._tokens(diagnosis.lost)
             yield self._told("causes")
-            yield from self._causes(found.lost)
+            yield from self._causes(diagnosis.lost)
         yield self._told("settings")
         if self.done.session is not None:
-            for found.tried in attempts(self.done.session, self.bench.right):
+            for diagnosis.tried in attempts(self.done.session, self.bench.right):
                 yield self._now()
         yield self._told("done")
 
@@ -138,10 +138,10 @@ class Diagnosing:
         groups[0].insert(0, 0)
         for numbers in groups:
             yield from self._try(numbers)
-            if any(self.found.winnable[number] for number in numbers if number):
+            if any(self.diagnosis.winnable[number] for number in numbers if number):
                 break
-        winnable = [number for number, mark in enumerate(self.found.winnable) if mark]
-        self.found.lost = max(winnable) + 1 if winnable else None
+        winnable = [number for number, mark in enumerate(self.diagnosis.winnable) if mark]
+        self.diagnosis.lost = max(winnable) + 1 if winnable else None
 
     def _try(self, numbers: Sequence[int]) -> Iterator[Diagnosis]:
         """Whether the answer can be had from some states."""
@@ -156,8 +156,8 @@ class Diagnosing:
         if self.bench.by == "reference" and self.bench.reference is None:
             return
         for number, trial in self.trials.items():
-            if self.found.winnable[number] is None and trial.done:
-                self.found.winnable[number] = self.bench.right(trial.tokens)
+            if self.diagnosis.winnable[number] is None and trial.done:
+                self.diagnosis.winnable[number] = self.bench.right(trial.tokens)
 
     # Room.
 
@@ -165,58 +165,60 @@ class Diagnosing:
         """Cut off: the task says that a right answer begins like this one; or, where the region can be twice as long,
         the answer, which no end closes, goes on to a right one; or nothing in this room is right, and with twice the
         room careful completion from the start is."""
-        found, start = self.found, self.states[0]
+        diagnosis, start = self.diagnosis, self.states[0]
         length = len(start.tokens)
         fits = len(start.prompt) + 2 * length <= self.done.model.max_length
         if self.done.template or not fits or self.bench.by == "reference":
             return
         if self.bench.cut_off(answer):
-            found.kind, found.cut = "cut off", "task"
+            diagnosis.kind, diagnosis.cut = "cut off", "task"
             return
         trials = {}
         if self.bench.by == "expected" and not self.bench.ended(answer):
             trials["end"] = self.careful.begin(roomier(self.states[-1], self.done.model.mask_id))
-        if found.lost is None:
+        if diagnosis.lost is None:
             trials["room"] = self.careful.begin(roomier(start, self.done.model.mask_id))
         for _ in self.careful.passes(list(trials.values())):
             yield self._now()
         for how, trial in trials.items():
-            if found.kind is None and self.bench.right(trial.tokens):
-                found.kind, found.cut = "cut off", "end" if how == "end" else "room"
+            if diagnosis.kind is None and self.bench.right(trial.tokens):
+                diagnosis.kind, diagnosis.cut = "cut off", "end" if how == "end" else "room"
 
     # The tokens.
 
     def _tokens(self, lost: int) -> Iterator[Diagnosis]:
-        found, trace = self.found, self.done.trace
+        diagnosis, trace = self.diagnosis, self.done.trace
         search = Search(self.careful, self.bench.right, self.states[lost - 1], self.states[lost])
-        told = search.found
+        result = search.result
         for _ in search.guilty():
             yield self._now()
         order = sorted(
-            range(len(told.guilty)),
-            key=lambda n: (sum(i not in search.step.written for i in told.guilty[n]), told.guilty[n]),
+            range(len(result.guilty)),
+            key=lambda n: (sum(i not in search.step.written for i in result.guilty[n]), result.guilty[n]),
         )
-        told.guilty = [told.guilty[n] for n in order]
-        found.guilty, found.rescued = [list(each) for each in told.guilty], [told.rescued[n] for n in order]
-        found.minimal = told.minimal
-        found.written = {i: written_in(trace, i, lost) for i in sorted({i for each in told.guilty for i in each})}
-        found.accepted = [i for i, step in found.written.items() if step and i in trace.steps[step - 1].accepted]
-        for _ in search.kind(found.accepted):
+        result.guilty = [result.guilty[n] for n in order]
+        diagnosis.guilty, diagnosis.rescued = [list(each) for each in result.guilty], [result.rescued[n] for n in order]
+        diagnosis.minimal = result.minimal
+        diagnosis.written = {i: written_in(trace, i, lost) for i in sorted({i for each in result.guilty for i in each})}
+        diagnosis.accepted = [
+            i for i, step in diagnosis.written.items() if step and i in trace.steps[step - 1].accepted
+        ]
+        for _ in search.kind(diagnosis.accepted):
             yield self._now()
-        found.alone, found.together, found.with_taken = told.alone, told.together, told.with_taken
-        found.restored, found.kind = told.restored, told.kind
+        diagnosis.alone, diagnosis.together, diagnosis.with_taken = result.alone, result.together, result.with_taken
+        diagnosis.restored, diagnosis.kind = result.restored, result.kind
 
     def _causes(self, lost: int) -> Iterator[Diagnosis]:
         """What made the guilty tokens' own verdicts."""
-        session, found = self.done.session, self.found
-        blamed = dict.fromkeys([*found.together, *(i for positions in found.guilty[:1] for i in positions)])
+        session, diagnosis = self.done.session, self.diagnosis
+        blamed = dict.fromkeys([*diagnosis.together, *(i for positions in diagnosis.guilty[:1] for i in positions)])
         if session is None:
             return
         for position in list(blamed)[:NAMED]:
-            step = found.written.get(position) or lost
+            step = diagnosis.written.get(position) or lost
             with suppress(InputError):  # put there by hand, or by a decoder that does not tell
                 *_, verdict = examine(session, step, position, seconds=CAUSES_SECONDS)
-                found.verdicts.append(verdict)
+                diagnosis.verdicts.append(verdict)
                 trace = self.done.trace
                 told = [each.token for each in [*verdict.causes, *verdict.siblings, verdict.together] if each]
                 trace.token_text |= {token: session.model.token_text(token) for token in told if token is not None}
@@ -226,15 +228,15 @@ class Diagnosing:
 
     def _now(self) -> Diagnosis:
         """What is known by now."""
-        found, careful = self.found, self.careful
-        found.completions, found.passes, found.rows = careful.ended, careful.made, careful.rows
-        found.seconds = round(time.perf_counter() - self.began, 3)
-        return replace(found, winnable=list(found.winnable), verdicts=list(found.verdicts))
+        diagnosis, careful = self.diagnosis, self.careful
+        diagnosis.completions, diagnosis.passes, diagnosis.rows = careful.ended, careful.made, careful.rows
+        diagnosis.seconds = round(time.perf_counter() - self.began, 3)
+        return replace(diagnosis, winnable=list(diagnosis.winnable), verdicts=list(diagnosis.verdicts))
 
     def _told(self, stage: str) -> Diagnosis:
         """The same at the beginning of a stage, with what can be said."""
-        self.found.stage = stage  # type: ignore[assignment]
-        self.found.sentences = diagnosis_sentences(self.done.trace, self.found)
+        self.diagnosis.stage = stage  # type: ignore[assignment]
+        self.diagnosis.sentences = diagnosis_sentences(self.done.trace, self.diagnosis)
         return self._now()
 
 

@@ -32,7 +32,7 @@ def checker(expected: Expected) -> Callable[[str], bool]:
     (True, True, True)
     """
     if callable(expected):
-        return asked(expected)
+        return yes_or_no(expected)
     if not isinstance(expected, str):
         raise InputError(
             f"expected = {repr(expected)[:60]} is not allowed; it must be a text that a right answer contains, "
@@ -46,7 +46,7 @@ def checker(expected: Expected) -> Callable[[str], bool]:
     return lambda answer: text in " ".join(answer.split())
 
 
-def asked(function: Callable[[str], bool]) -> Callable[[str], bool]:
+def yes_or_no(function: Callable[[str], bool]) -> Callable[[str], bool]:
     def right(answer: str) -> bool:
         try:
             return bool(function(answer))

@@ -47,7 +47,7 @@ class Step:
 
 
 @dataclass
-class Found:
+class SearchResult:
     """What a search has come to; see `dard.trace.diagnosis.Diagnosis` for what the fields mean."""
 
     guilty: list[Positions] = field(default_factory=list)
@@ -61,11 +61,11 @@ class Found:
 
 
 class Search:
-    """One search at a lost step. Its generators yield after every shared pass, and fill `found`."""
+    """One search at a lost step. Its generators yield after every shared pass, and fill `result`."""
 
     def __init__(self, careful: Careful, right: Right, before: DecodeState, after: DecodeState) -> None:
         self.careful, self.right = careful, right
-        self.step, self.found = Step(before, after), Found()
+        self.step, self.result = Step(before, after), SearchResult()
 
     def masked(self, positions: Collection[int]) -> Completion:
         """The state after the step with some positions masked."""
@@ -78,12 +78,12 @@ class Search:
     def guilty(self) -> Iterator[None]:
         """Minimal sets of positions whose masking gives the answer back: all single ones; if there is none, pairs among
         the tokens of this pass; then one set by delta debugging."""
-        step, found = self.step, self.found
+        step, result = self.step, self.result
         yield from self._rescuing([(i,) for i in step.decided])
         pairs = list(combinations(sorted(step.written), 2))
-        if not found.guilty and len(pairs) <= PAIRS:
+        if not result.guilty and len(pairs) <= PAIRS:
             yield from self._rescuing(pairs)
-        if not found.guilty:
+        if not result.guilty:
             smallest = yield from self._narrowed(tuple(step.decided))
             yield from self._rescuing([smallest] if smallest else [])
 
@@ -92,8 +92,8 @@ class Search:
         yield from self._finished(trials.values())
         for positions, trial in trials.items():
             if self.right(trial.tokens):
-                self.found.guilty.append(positions)
-                self.found.rescued.append(trial.length)
+                self.result.guilty.append(positions)
+                self.result.rescued.append(trial.length)
 
     def _finished(self, trials: Collection[Completion]) -> Iterator[None]:
         for _ in self.careful.passes(list(trials)):
@@ -121,7 +121,7 @@ class Search:
                     parts = 2 if tried is subsets else max(2, parts - 1)
                     break
                 if len(allowed) < len(tried):
-                    self.found.minimal = False
+                    self.result.minimal = False
                     return current
             if smaller is not None:
                 current = smaller
@@ -140,32 +140,32 @@ class Search:
         - revocation: they do not, but what the step took back does, with nothing written;
         - conflict: neither does, only both together do (`with_taken`).
         """
-        step, found = self.step, self.found
+        step, result = self.step, self.result
         each = {i: self.written([i]) for i in step.written}
         every = self.written(step.written)
         taken = self.careful.begin(step.before, masked=step.taken)
         yield from self._finished([*each.values(), every, taken])
-        found.alone = [i for i, trial in each.items() if not self.right(trial.tokens)]
-        if found.guilty and set(found.guilty[0]) <= set(accepted):
-            found.kind = "ending"
-        elif found.alone:
-            found.kind = "commit"
+        result.alone = [i for i, trial in each.items() if not self.right(trial.tokens)]
+        if result.guilty and set(result.guilty[0]) <= set(accepted):
+            result.kind = "ending"
+        elif result.alone:
+            result.kind = "commit"
         elif not self.right(every.tokens):
-            found.kind = "conflict"
+            result.kind = "conflict"
             yield from self._pair()
         elif not self.right(taken.tokens):
-            found.kind, found.restored = "revocation", every.length
+            result.kind, result.restored = "revocation", every.length
         else:
-            found.kind, found.with_taken = "conflict", True
+            result.kind, result.with_taken = "conflict", True
 
     def _pair(self) -> Iterator[None]:
         """Two tokens of the step that lose it together, guilty ones first."""
         step = self.step
-        blamed = [i for positions in self.found.guilty for i in positions if i in step.written]
+        blamed = [i for positions in self.result.guilty for i in positions if i in step.written]
         if len(step.written) > PARTNERS or not blamed:
             return
         order = sorted(step.written, key=lambda i: (i not in blamed, i))
         trials = {pair: self.written(pair) for pair in combinations(order, 2) if pair[0] in blamed[:PARTNERS]}
         yield from self._finished(list(trials.values())[:PAIRS])
         losing = [pair for pair, trial in trials.items() if trial.done and not self.right(trial.tokens)]
-        self.found.together = sorted(losing[0]) if losing else []
+        self.result.together = sorted(losing[0]) if losing else []

@@ -18,9 +18,9 @@ ANSWER_AT_MOST = 80  # characters of an answer in a sentence
 ENDS = {"cap": "when its block reached its cap", "fixed point": "when decoding repeated itself"}
 
 
-def diagnosis_sentences(trace: Whole, found: Diagnosis) -> list[str]:
+def diagnosis_sentences(trace: Whole, diagnosis: Diagnosis) -> list[str]:
     """Everything that can be said of a diagnosis by now."""
-    return list(Telling(trace, found).sentences())
+    return list(Telling(trace, diagnosis).sentences())
 
 
 def written_in(trace: Whole, position: int, until: int) -> int:
@@ -51,39 +51,39 @@ def listed(names: Sequence[str], comma: str, last: str = "and") -> str:
 class Telling:
     """The sentences of one diagnosis."""
 
-    def __init__(self, trace: Whole, found: Diagnosis) -> None:
-        self.trace, self.found, self.words = trace, found, words_of(trace)
-        self.reference = found.judged_by == "reference"
+    def __init__(self, trace: Whole, diagnosis: Diagnosis) -> None:
+        self.trace, self.diagnosis, self.words = trace, diagnosis, words_of(trace)
+        self.reference = diagnosis.judged_by == "reference"
         self.right = "as careful decoding has it" if self.reference else "right"
         self.wrong = "not " + self.right if self.reference else "wrong"
-        self.way = f"careful completion ({found.careful})"
+        self.way = f"careful completion ({diagnosis.careful})"
 
     @property
     def step(self) -> Step:
-        assert self.found.lost is not None
-        return self.trace.steps[self.found.lost - 1]
+        assert self.diagnosis.lost is not None
+        return self.trace.steps[self.diagnosis.lost - 1]
 
     def sentences(self) -> Iterator[str]:
-        found = self.found
-        if found.kind == "right":
+        diagnosis = self.diagnosis
+        if diagnosis.kind == "right":
             yield {
                 "expected": "The answer is right: it is what was expected.",
                 "task": "The answer is right: the scorer of its task says so.",
-                "reference": f"The answer agrees with careful decoding ({found.careful}).",
-            }[found.judged_by]
+                "reference": f"The answer agrees with careful decoding ({diagnosis.careful}).",
+            }[diagnosis.judged_by]
             return
-        if found.kind == "model":
+        if diagnosis.kind == "model":
             yield from self.model()
-        elif found.kind == "cut off":
+        elif diagnosis.kind == "cut off":
             yield from self.cut_off()
-        elif found.lost is not None:
+        elif diagnosis.lost is not None:
             yield f"{'Departed' if self.reference else 'Lost'} {self.what_happened()}."
             yield from self.where()
-            if found.kind is not None:
+            if diagnosis.kind is not None:
                 yield from self.how()
                 yield from self.who()
                 yield from self.able()
-        for verdict in found.verdicts:
+        for verdict in diagnosis.verdicts:
             yield self.cause(verdict)
         yield from self.settings()
 
@@ -91,22 +91,22 @@ class Telling:
 
     def what_happened(self) -> str:
         """What the lost step did, in the words of its kind."""
-        found, step = self.found, self.step
+        diagnosis, step = self.diagnosis, self.step
         when = f"in step {step.index}"
-        if found.kind == "ending":
-            names = self.names(found.guilty[0])
-            were, it = ("were", "they") if len(found.guilty[0]) > 1 else ("was", "it")
+        if diagnosis.kind == "ending":
+            names = self.names(diagnosis.guilty[0])
+            were, it = ("were", "they") if len(diagnosis.guilty[0]) > 1 else ("was", "it")
             return f"at the end, {when}: {names} {were} accepted as {it} stood {self.end()}"
-        if found.kind == "commit":
-            blamed = [i for i in found.alone if [i] in found.guilty] or found.alone
+        if diagnosis.kind == "commit":
+            blamed = [i for i in diagnosis.alone if [i] in diagnosis.guilty] or diagnosis.alone
             either = ", and each of them alone loses it" if len(blamed) > 1 else ""
             return f"{when}: {self.did(blamed)}{either}"
-        if found.kind == "revocation":
+        if diagnosis.kind == "revocation":
             return f"{when}: {self.was_taken_back()}"
-        if found.kind == "conflict" and found.with_taken:
+        if diagnosis.kind == "conflict" and diagnosis.with_taken:
             return f"{when}: {self.did(self.written())} and {self.was_taken_back()}, and only both together lose it"
-        if found.kind == "conflict":
-            pair = found.together
+        if diagnosis.kind == "conflict":
+            pair = diagnosis.together
             if pair:
                 return f"{when}: {self.did(pair)} in the same pass{self.blind(pair)}"
             return f"{when}: {self.did(self.written())} in the same pass"
@@ -153,7 +153,7 @@ class Telling:
 
     def end(self) -> str:
         """Why the block of the guilty tokens was called to its end."""
-        first = max(1, min(self.found.written[i] for i in self.found.guilty[0]))
+        first = max(1, min(self.diagnosis.written[i] for i in self.diagnosis.guilty[0]))
         reason = next((step.ended_by for step in self.trace.steps[first - 1 :] if step.ended_by), "") or ""
         repeated = ENDS["fixed point"] if reason.startswith("period") else f"when its block was ended by {reason}"
         return ENDS.get(reason, repeated)
@@ -162,17 +162,17 @@ class Telling:
 
     def where(self) -> Iterator[str]:
         """Between which states, and what the task counts."""
-        found, lost = self.found, self.step.index
+        diagnosis, lost = self.diagnosis, self.step.index
         before = "From the start" if lost == 1 else f"After step {lost - 1}"
         yield f"{before} {self.way} is {self.right}; after step {lost} it is {self.wrong}."
-        marks = found.winnable[: lost - 1]
+        marks = diagnosis.winnable[: lost - 1]
         gaps = [number for number, mark in enumerate(marks) if mark is False]
         if gaps:
             states = ["at the start" if number == 0 else f"after step {number}" for number in gaps]
             more = f" and {len(gaps) - NAMED_AT_MOST} times more" if len(gaps) > NAMED_AT_MOST else ""
             yield f"It had been {self.wrong} before, {', '.join(states[:NAMED_AT_MOST])}{more}, and came back."
-        if found.solutions:
-            old, new = found.solutions[lost - 1], found.solutions[lost]
+        if diagnosis.solutions:
+            old, new = diagnosis.solutions[lost - 1], diagnosis.solutions[lost]
             if old is not None and new is not None:
                 thing = "solution" if self.words.rows else "right answer"
                 remained = f"{counted(old, thing)} remained"
@@ -180,47 +180,47 @@ class Telling:
 
     def how(self) -> Iterator[str]:
         """What the kind says that the headline does not."""
-        found, lost = self.found, self.step.index
+        diagnosis, lost = self.diagnosis, self.step.index
         count = len(self.written())
-        if found.kind == "commit":
+        if diagnosis.kind == "commit":
             others = "" if count == 1 else f"; step {lost} wrote {counted(count, 'token')}"
             yield (
                 f"Added alone to what stood before, it makes {self.way} {self.wrong}{others}."
-                if len(found.alone) == 1
-                else f"{len(found.alone)} of the {count} tokens written in step {lost} lose it alone."
+                if len(diagnosis.alone) == 1
+                else f"{len(diagnosis.alone)} of the {count} tokens written in step {lost} lose it alone."
             )
-        elif found.kind == "conflict" and not found.with_taken:
+        elif diagnosis.kind == "conflict" and not diagnosis.with_taken:
             yield f"None of the {count} tokens written in step {lost} loses it alone; together they do."
-        elif found.kind == "conflict":
+        elif diagnosis.kind == "conflict":
             yield f"Neither what step {lost} wrote nor what it took back loses it alone."
-        elif found.kind == "revocation":
+        elif diagnosis.kind == "revocation":
             yield (
                 f"What step {lost} wrote does not lose it. With nothing taken back, careful completion is "
-                f"{self.right} in {self.passes(found.restored or 0)}."
+                f"{self.right} in {self.passes(diagnosis.restored or 0)}."
             )
 
     def who(self) -> Iterator[str]:
         """Whose masking gives the answer back, and in how many passes."""
-        found, lost = self.found, self.step.index
-        if not found.guilty:
+        diagnosis, lost = self.diagnosis, self.step.index
+        if not diagnosis.guilty:
             yield f"No set of tokens gives the answer back when it is masked after step {lost}."
             return
-        first, after = found.guilty[0], f"after step {lost} and go on carefully: {self.right} in"
-        best = [n for n, each in enumerate(found.guilty) if len(each) == len(first)]
+        first, after = diagnosis.guilty[0], f"after step {lost} and go on carefully: {self.right} in"
+        best = [n for n, each in enumerate(diagnosis.guilty) if len(each) == len(first)]
         if len(first) == 1:
-            took = sorted({found.rescued[n] for n in best})
+            took = sorted({diagnosis.rescued[n] for n in best})
             span = f"{took[0]} to {took[-1]} more passes" if len(took) > 1 else self.passes(took[0])
-            yield f"Mask {self.one_of([found.guilty[n][0] for n in best])} {after} {span}."
+            yield f"Mask {self.one_of([diagnosis.guilty[n][0] for n in best])} {after} {span}."
         else:
             more = len(best) - 1
             others = f", and so {'does' if more == 1 else 'do'} {counted(more, 'other set')} of {len(first)}"
             names = f"{'both ' if len(first) == 2 else ''}{self.names(first)}"
             needed = "One is not enough" if len(first) == 2 else f"None of the {len(first)} can be left out"
-            if not found.minimal:
+            if not diagnosis.minimal:
                 needed = "The search was ended before it could tell whether fewer are enough"
-            yield f"Mask {names} {after} {self.passes(found.rescued[0])}{others if more else ''}. {needed}."
+            yield f"Mask {names} {after} {self.passes(diagnosis.rescued[0])}{others if more else ''}. {needed}."
         for i in first if len(first) <= NAMED_AT_MOST else ():
-            if (step := found.written[i]) != lost:
+            if (step := diagnosis.written[i]) != lost:
                 when = f"was written in step {step}" if step else "stood there from the start"
                 yield f"{self.words.at(self.step.tokens, i)} {when}, before the lost one."
 
@@ -238,21 +238,22 @@ class Telling:
 
     def able(self) -> Iterator[str]:
         """Whether the model can do it from the start."""
-        if self.reference or self.found.winnable[0] is None:
+        if self.reference or self.diagnosis.winnable[0] is None:
             return
-        if self.found.winnable[0]:
-            yield f"The model can do it: {self.found.careful} is right."
+        if self.diagnosis.winnable[0]:
+            yield f"The model can do it: {self.diagnosis.careful} is right."
         else:
-            yield f"From the start, {self.found.careful} is wrong: {self.answer()}."
+            yield f"From the start, {self.diagnosis.careful} is wrong: {self.answer()}."
 
     def answer(self) -> str:
-        text = " ".join((self.found.reference or "").split())
+        text = " ".join((self.diagnosis.reference or "").split())
         return f"'{text if len(text) <= ANSWER_AT_MOST else text[: ANSWER_AT_MOST - 1] + '…'}'"
 
     def model(self) -> Iterator[str]:
-        same = " the same" if self.found.reference == self.trace.text else ""
-        yield f"The model itself is wrong: {self.found.careful}, it writes{same} {self.answer()}, which is wrong too."
-        tried = len(self.found.winnable)
+        same = " the same" if self.diagnosis.reference == self.trace.text else ""
+        careful = f"{self.diagnosis.careful}, it writes{same} {self.answer()}"
+        yield f"The model itself is wrong: {careful}, which is wrong too."
+        tried = len(self.diagnosis.winnable)
         yield f"From none of the {counted(tried, 'state')} of this run is {self.way} right."
 
     def cut_off(self) -> Iterator[str]:
@@ -263,7 +264,7 @@ class Telling:
             "end": f"No end was written in {length} positions; with as many again the answer goes on to a right one.",
             "room": f"With {2 * length} positions {self.way} is right from the start; with {length} it is wrong.",
             None: "",
-        }[self.found.cut]
+        }[self.diagnosis.cut]
 
     def cause(self, verdict: Verdict) -> str:
         """What made a guilty token's own verdict."""
@@ -276,17 +277,18 @@ class Telling:
         return f"The verdict of step {step.index} on {token}: {causes_note(self.trace, verdict)}"
 
     def settings(self) -> Iterator[str]:
-        found = self.found
-        if found.recording:
+        diagnosis = self.diagnosis
+        if diagnosis.recording:
             yield "This is a recording: there is no decoder to ask for causes or for other settings."
-        if not found.tried or found.stage != "done":
+        if not diagnosis.tried or diagnosis.stage != "done":
             return
-        names = list(dict.fromkeys(attempt.setting for attempt in found.tried))
-        saving = {attempt.setting: attempt for attempt in found.saved_by}
+        names = list(dict.fromkeys(attempt.setting for attempt in diagnosis.tried))
+        saving = {attempt.setting: attempt for attempt in diagnosis.saved_by}
         rest = [self.in_vain(name) for name in names if name not in saving]
         if not saving:
             few = "The one setting tried nearby does not avoid it."
-            yield few if len(found.tried) == 1 else f"None of the {len(found.tried)} settings tried nearby avoids it."
+            many = f"None of the {len(diagnosis.tried)} settings tried nearby avoids it."
+            yield few if len(diagnosis.tried) == 1 else many
             return
         saved = "; ".join(self.saving(attempt) for attempt in saving.values())
         yield f"Avoided by {saved}{'; not by ' + listed(rest, ', ', 'or') if rest else ''}."
@@ -297,7 +299,7 @@ class Telling:
         return f"{self.symbol(attempt.setting)} = {self.value(attempt.value)} ({took}{luck})"
 
     def in_vain(self, name: str) -> str:
-        values = [attempt.value for attempt in self.found.tried if attempt.setting == name]
+        values = [attempt.value for attempt in self.diagnosis.tried if attempt.setting == name]
         symbol = self.symbol(name)
         if len(values) == 1:
             return f"{symbol} = {self.value(values[0])}"

@@ -73,9 +73,9 @@ def check(trace: Whole) -> None:
         lists.append((f"{name}.annotation", list(step.annotation.why if step.annotation else ())))
     check_board(trace)
     verdicts = [(f"causes.{number}", verdict) for number, verdict in enumerate(trace.causes, 1)]
-    if found := trace.diagnosis:
-        verdicts += [(f"diagnosis.verdicts.{number}", verdict) for number, verdict in enumerate(found.verdicts, 1)]
-        lists += check_diagnosis(trace, found)
+    if diagnosis := trace.diagnosis:
+        verdicts += [(f"diagnosis.verdicts.{number}", verdict) for number, verdict in enumerate(diagnosis.verdicts, 1)]
+        lists += check_diagnosis(trace, diagnosis)
     for name, verdict in verdicts:
         if verdict.step > len(trace.steps):
             raise TraceError(f"trace file is broken at {name}: there is no step {verdict.step}")
@@ -115,27 +115,29 @@ def check_board(trace: Whole) -> None:
                 raise TraceError("trace file is broken at annotation.look: a mark is at no place")
 
 
-def check_diagnosis(trace: Whole, found: Diagnosis) -> list[tuple[str, Any]]:
+def check_diagnosis(trace: Whole, diagnosis: Diagnosis) -> list[tuple[str, Any]]:
     """That a diagnosis speaks of this trace's states and steps; gives its lists of positions."""
     states = len(trace.steps) + 1
-    for part, marks in {"winnable": found.winnable, "solutions": found.solutions or found.winnable}.items():
+    for part, marks in {"winnable": diagnosis.winnable, "solutions": diagnosis.solutions or diagnosis.winnable}.items():
         if len(marks) != states:
             raise TraceError(f"trace file is broken at diagnosis.{part}: {len(marks)} entries for {states} states")
-    if found.lost is not None and not found.winnable[found.lost - 1]:
-        raise TraceError(f"trace file is broken at diagnosis.lost: step {found.lost} does not follow a winnable state")
-    if found.lost is not None and any(found.winnable[found.lost :]):
-        raise TraceError(f"trace file is broken at diagnosis.lost: a later state than {found.lost - 1} is winnable")
-    if found.lost is None and (found.guilty or found.kind in ("ending", "commit", "conflict", "revocation")):
+    if diagnosis.lost is not None and not diagnosis.winnable[diagnosis.lost - 1]:
+        lost = f"step {diagnosis.lost} does not follow a winnable state"
+        raise TraceError(f"trace file is broken at diagnosis.lost: {lost}")
+    if diagnosis.lost is not None and any(diagnosis.winnable[diagnosis.lost :]):
+        raise TraceError(f"trace file is broken at diagnosis.lost: a later state than {diagnosis.lost - 1} is winnable")
+    named_kind = diagnosis.kind in ("ending", "commit", "conflict", "revocation")
+    if diagnosis.lost is None and (diagnosis.guilty or named_kind):
         raise TraceError("trace file is broken at diagnosis.lost: no step is named")
-    if len(found.guilty) != len(found.rescued) or not all(found.guilty):
+    if len(diagnosis.guilty) != len(diagnosis.rescued) or not all(diagnosis.guilty):
         raise TraceError("trace file is broken at diagnosis.guilty: a set is empty, or rescued is of another length")
-    named = {i for positions in found.guilty for i in positions}
-    if named != found.written.keys() or not named >= set(found.accepted):
+    named = {i for positions in diagnosis.guilty for i in positions}
+    if named != diagnosis.written.keys() or not named >= set(diagnosis.accepted):
         raise TraceError("trace file is broken at diagnosis.written: its positions are not those of guilty")
-    if max(found.written.values(), default=0) > (found.lost or 0):
+    if max(diagnosis.written.values(), default=0) > (diagnosis.lost or 0):
         raise TraceError("trace file is broken at diagnosis.written: a step comes after the lost one")
-    lists = [(f"diagnosis.guilty.{number}", positions) for number, positions in enumerate(found.guilty, 1)]
-    parts = {"accepted": found.accepted, "alone": found.alone, "together": found.together}
+    lists = [(f"diagnosis.guilty.{number}", positions) for number, positions in enumerate(diagnosis.guilty, 1)]
+    parts = {"accepted": diagnosis.accepted, "alone": diagnosis.alone, "together": diagnosis.together}
     return lists + [(f"diagnosis.{part}", positions) for part, positions in parts.items()]
 
 
@@ -173,12 +175,12 @@ def refuse_crowds(body: dict[str, Any]) -> None:
             records.append((f"steps.{number}.{part}", tables))
             if part in ("top", "paths") and isinstance(tables, dict):
                 records += [(f"steps.{number}.{part}", table) for table in list(tables.values())[:10]]
-    found = body.get("diagnosis")
-    if isinstance(found, dict):
-        tried = found.get("tried")
-        records.append(("diagnosis", found))
+    diagnosis = body.get("diagnosis")
+    if isinstance(diagnosis, dict):
+        tried = diagnosis.get("tried")
+        records.append(("diagnosis", diagnosis))
         records += [("diagnosis.tried", each) for each in (tried if isinstance(tried, list) else [])]
-    for name, holder in (("causes", body), ("verdicts", found)):
+    for name, holder in (("causes", body), ("verdicts", diagnosis)):
         verdicts = holder.get(name) if isinstance(holder, dict) else None
         for number, verdict in enumerate(verdicts if isinstance(verdicts, list) else []):
             causes = verdict.get("causes") if isinstance(verdict, dict) else None
