@@ -209,7 +209,7 @@ def judge(session: Session, position: int, question: Question, answer: Answer) -
     if token != held:  # the other paths may not have it among their most probable
         decision = decided(session, token, question, untouched)
         table = at(decision, path, position)
-    paths = {each.name: table for each in session.decoder.about.paths if (table := at(decision, each.name, position))}
+    paths = {each.name: other for each in session.decoder.about.paths if (other := at(decision, each.name, position))}
     return Verdict(
         step=state.step + 1,
         position=position,
@@ -217,7 +217,7 @@ def judge(session: Session, position: int, question: Question, answer: Answer) -
         path=path,
         actual=probability(table, token),
         state=decision.verdict(position, state.states[position]),
-        paths={name: probability(table, token) for name, table in paths.items()},
+        paths={name: probability(other, token) for name, other in paths.items()},
     )
 
 
