@@ -164,7 +164,7 @@ def dard(
     verify: str = "held",
     outside: str = "reliable",
     cycle: str = "accept",
-    max_steps: int | None = None,
+    commit_after: int | None = None,
 ) -> Iterator[Moment]:
     """Dependency-aware revocable decoding (§2)."""
     gap = Gap()
@@ -196,7 +196,7 @@ def dard(
         if all(state[i] == U for i in block):
             continue
         history = [([tokens[i] for i in block], [state[i] for i in block])]
-        cap = max_steps or 2 * len(block)
+        cap = commit_after or 2 * len(block)
         passes = 0
         reason = "all unmasked"
         filling = False

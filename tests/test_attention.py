@@ -152,7 +152,7 @@ def test_contamination_is_a_hidden_candidate_that_arrives_all_the_same(outside: 
     total = 0
     for seed, prompt in ((0, [5, 6]), (1, [0, 4, 0, 0, 0, 8, 0]), (3, [0] * 6)):
         trace = dard.decode(
-            random_model(seed, 3), prompt, gen_length=6, tau_c=0.3, tau_u=0.6, outside=outside, max_steps=6
+            random_model(seed, 3), prompt, gen_length=6, tau_c=0.3, tau_u=0.6, outside=outside, commit_after=6
         )
         for step in trace.steps:
             if step.mask is None:

@@ -235,9 +235,16 @@ def test_a_model_that_answers_too_few_questions_is_told_so() -> None:
         dard.decode(Few(), [5, 6], "standard")
 
 
-def test_after_max_steps_the_masks_that_are_left_take_a_step_each() -> None:
-    """As the setting's text says: it is no cap on the passes."""
-    trace = dard.decode(random_model(0), [5, 6], gen_length=20, max_steps=1)
+def test_after_commit_after_steps_the_masks_that_are_left_take_a_step_each() -> None:
+    """As the setting's text says: it is no cap on the passes, which its former name, max_steps, promised."""
+    trace = dard.decode(random_model(0), [5, 6], gen_length=20, commit_after=1)
     assert trace.ended_by == "cap"
     assert trace.num_steps == 1 + trace.steps[0].states.count("M") > 2
-    assert "masks that are left are filled in further steps" in get_decoder("dard").Settings.allowed()["max_steps"].help
+    formerly = dard.decode(random_model(0), [5, 6], gen_length=20, max_steps=1)
+    assert formerly.settings == trace.settings and formerly.text == trace.text
+    with pytest.raises(dard.InputError, match=r"^'max_steps' is the former name of 'commit_after'; give one of them$"):
+        dard.decode(random_model(0), [5, 6], max_steps=1, commit_after=1)
+    assert dard.compare(random_model(0), [5, 6], ["dard"], gen_length=20, max_steps=1)["dard"].text == trace.text
+    assert (
+        "masks that are left are filled in further steps" in get_decoder("dard").Settings.allowed()["commit_after"].help
+    )

@@ -81,7 +81,7 @@ def test_a_saved_trace_is_read_back_exactly(
 ) -> None:
     values: Body = {"gen_length": 5, "block_length": block_length, "temperature": temperature, "seed": seed}
     if decoder == "dard":
-        values |= own | {"tau_c": min(tau), "tau_u": max(tau), "max_steps": 8}
+        values |= own | {"tau_c": min(tau), "tau_u": max(tau), "commit_after": 8}
     elif decoder in ("wino", "threshold"):
         values["threshold"] = tau[0]
     trace = dard.decode(random_model(seed), prompt, decoder, **values)

@@ -18,7 +18,8 @@ from dard.core.errors import InputError
 @dataclass(frozen=True)
 class Allowed:
     """What a setting may be. `low`/`high` bound numbers (exclusive when `open_*`); `choices` lists words;
-    `optional` admits None; `below` names another setting that this one may not exceed."""
+    `optional` admits None; `below` names another setting that this one may not exceed; `formerly` is the name that
+    older files, links and programs have for it."""
 
     help: str
     kind: type
@@ -30,6 +31,7 @@ class Allowed:
     choices: tuple[str, ...] = ()
     optional: bool = False
     below: str | None = None
+    formerly: str | None = None
 
     def describe(self) -> str:
         """The allowed values in words.
@@ -131,13 +133,21 @@ class Settings:
         return {field.name: field.metadata["allowed"] for field in dataclasses.fields(cls)}
 
     @classmethod
+    def names(cls) -> dict[str, str]:
+        """Every name that is understood, former ones included, to the field's own."""
+        known = cls.allowed()
+        return {name: name for name in known} | {each.formerly: name for name, each in known.items() if each.formerly}
+
+    @classmethod
     def of(cls, values: dict[str, Any]) -> Any:
         """Settings from a mapping; an unknown name is refused by name."""
-        known = cls.allowed()
+        known = cls.names()
         for name in values:
             if name not in known:
-                raise InputError(f"{str(name)[:60]!r} is not a setting here; there are {', '.join(known)}")
-        return cls(**values)
+                raise InputError(f"{str(name)[:60]!r} is not a setting here; there are {', '.join(cls.allowed())}")
+            if name != known[name] and known[name] in values:
+                raise InputError(f"{name!r} is the former name of {known[name]!r}; give one of them")
+        return cls(**{known[name]: value for name, value in values.items()})
 
     def as_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)

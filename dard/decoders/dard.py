@@ -64,10 +64,10 @@ class DardSettings(Settings):
         "accept", "when decoding repeats itself: accept candidates as they stand, or reopen what was still moving", str,
         choices=("accept", "reopen"),
     )  # fmt: skip
-    max_steps: int | None = setting(
+    commit_after: int | None = setting(
         None, "steps of a block before its end is called: candidates are then settled as `cycle` says, and masks that "
         "are left are filled in further steps, the surest first; nothing: twice the block's length", int, low=1,
-        high=100_000, optional=True,
+        high=100_000, optional=True, formerly="max_steps",
     )  # fmt: skip
 
 
@@ -315,7 +315,7 @@ class Dard(Decoder):
             period = len(memory.seen) - max(n for n, old in enumerate(memory.seen) if old == now)
             reason = "fixed point" if period == 1 else f"period {period}"
             cycle = memory.seen[-period:]
-        elif steps >= (settings.max_steps or 2 * len(block)):
+        elif steps >= (settings.commit_after or 2 * len(block)):
             reason = "cap"
         else:
             return

@@ -375,7 +375,7 @@ def comparison(
     for name in own:
         if name not in compared:
             raise InputError(f"settings are given for {name!r}, which is not compared; there are {', '.join(compared)}")
-    known = {name: decoder.Settings.allowed() for name, decoder in compared.items()}
+    known = {name: decoder.Settings.names() for name, decoder in compared.items()}
     for name in common:
         if not any(name in fields for fields in known.values()):
             raise InputError(f"{name!r} is not a setting of {', '.join(compared)}")

@@ -38,7 +38,7 @@ def test_every_combination_of_ordering_mixing_verify_and_outside() -> None:
                 "layers": 2 + number % 2,
                 "tau_c": 0.4,
                 "tau_u": 0.65,
-                "max_steps": 8,
+                "commit_after": 8,
                 "ordering": ordering,
                 "mixing": mixing,
                 "verify": verify,
@@ -57,7 +57,14 @@ def test_every_combination_of_ordering_mixing_verify_and_outside() -> None:
 def test_thresholds(tau_c: float, tau_u: float) -> None:
     seen = gather(
         [
-            {"prompt": words(seed, 4), "gen_length": 10, "seed": seed, "tau_c": tau_c, "tau_u": tau_u, "max_steps": 12}
+            {
+                "prompt": words(seed, 4),
+                "gen_length": 10,
+                "seed": seed,
+                "tau_c": tau_c,
+                "tau_u": tau_u,
+                "commit_after": 12,
+            }
             for seed in range(3)
         ]
     )
@@ -170,7 +177,7 @@ def test_reopening_masks_what_moved_and_commits_what_is_then_sure_at_once() -> N
     assert [step.ended_by for step in trace.steps] == [None, None, None, None, "period 2"]
     assert (trace.steps[2].demoted, trace.steps[2].accepted) == ([0], []) and trace.text == "a c"
     sure = scripted(["a", "b"], lambda position, visible: {"a": 0.7 if len(visible) % 2 else 0.9})
-    at_once = dard.decode(sure, "b [MASK] [MASK] [MASK]", tau_c=0.75, tau_u=0.8, cycle="reopen", max_steps=1)
+    at_once = dard.decode(sure, "b [MASK] [MASK] [MASK]", tau_c=0.75, tau_u=0.8, cycle="reopen", commit_after=1)
     assert [len(step.decided) for step in at_once.steps] == [0, 1, 2]
 
 
@@ -193,7 +200,7 @@ def test_reopening_leaves_alone_what_stood_still(seed: int) -> None:
 
 def test_the_cap_can_be_set_and_what_is_masked_then_is_committed_one_by_one() -> None:
     model = scripted(["a", "b", "c"], doubtful)
-    trace = dard.decode(model, "[MASK] [MASK]", tau_c=0.4, tau_u=0.8, mixing=0, max_steps=2)
+    trace = dard.decode(model, "[MASK] [MASK]", tau_c=0.4, tau_u=0.8, mixing=0, commit_after=2)
     assert [step.states for step in trace.steps] == ["CC", "UM", "UU"]
     assert [step.ended_by for step in trace.steps] == [None, None, "cap"]
     assert trace.text == "a c"  # the filling pass sees everything
