@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import math
 import re
 from collections.abc import Sequence
 from typing import Any
@@ -212,6 +214,35 @@ def test_a_model_with_logits_of_another_shape_is_told_what_was_expected(shape: t
     said = f"decoder 'standard': step 1 got logits of {got} from model 'random-0'; [20, 40] was expected"
     with pytest.raises(dard.InputError, match=re.escape(said)):
         dard.decode(Other(), [5, 6], "standard", gen_length=20)
+
+
+@pytest.mark.parametrize("decoder", ALL_DECODERS)
+@pytest.mark.parametrize(("value", "kind"), [(math.nan, "NaN"), (math.inf, "infinite"), (-math.inf, "infinite")])
+def test_logits_that_are_no_numbers_give_no_answer(decoder: str, value: float, kind: str) -> None:
+    model = copy.copy(random_model(0))
+    answer = model.answer
+
+    def broken(questions: Sequence[Question]) -> list[Answer]:
+        answers = answer(questions)
+        for each in answers:  # one token of a row, or all of a row: some are ruled out by -inf, as the mask is
+            each.logits[-1, 7 if value > 0 or math.isnan(value) else slice(None)] = value
+        return answers
+
+    model.answer = broken  # type: ignore[method-assign]
+    said = (
+        rf"^decoder '{decoder}': step 1 got logits that are {kind} \(row \d+ of \d+\) from model 'random-0' in float32"
+    )
+    with pytest.raises(dard.InputError, match=said):
+        dard.decode(model, [5, 6], decoder, gen_length=6)
+
+
+def test_half_precision_that_overflows_is_told_what_to_try() -> None:
+    class Half(Uniform):
+        def logits(self, *arguments: Any) -> Any:
+            return (super().logits(*arguments) + 60_000).half() * 2
+
+    with pytest.raises(dard.InputError, match=r"in float16, .*: load the model with dtype bfloat16 or float32$"):
+        dard.decode(Half(), [5, 6], "standard", gen_length=6)
 
 
 def test_ids_beyond_the_vocabulary_are_refused() -> None:

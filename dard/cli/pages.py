@@ -9,6 +9,7 @@ import webbrowser
 from pathlib import Path
 
 from dard.core.errors import InputError
+from dard.core.files import write_whole
 from dard.trace import Trace
 from visual.export import replay_html
 
@@ -37,7 +38,7 @@ def show_page(traces: dict[str, Trace], args: argparse.Namespace) -> None:
 def write_page(path: Path, page: str) -> Path:
     """Write a page and say where it is."""
     try:
-        path.write_text(page, encoding="utf-8")
+        write_whole(path, page)
     except OSError as error:
         raise InputError(f"the page cannot be written: {error}") from None
     print(path.resolve())

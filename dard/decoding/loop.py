@@ -35,6 +35,12 @@ TOKENS_AT_MOST = 4096  # of a shared pass
 IDLE_AT_MOST = (
     500  # passes in a row that change nothing: a schedule of many rounds has some, one that never ends is stuck
 )
+# What to try where logits are no numbers, by the precision of the weights.
+OVERFLOWN = {
+    "float16": "half precision overflows above 65504: load the model with dtype bfloat16 or float32",
+    "bfloat16": "load the model with dtype float32, and if that does not help, check its weights",
+}
+BROKEN = "check its weights: one that is NaN or infinite is enough"
 
 
 class Stepping(Protocol):
@@ -228,6 +234,15 @@ def check_answer(decoder: Decoder, model: Model, state: DecodeState, question: Q
         raise InputError(
             f"{told(decoder, state)} got logits of {got} from model {model.name!r}; {wanted} was expected: a row for "
             "every row of the question, a column for every token of the vocabulary"
+        )
+    finite = torch.isfinite(logits.amax(dim=-1))  # -inf rules a token out, but not all of them
+    if not finite.all():
+        row = int((~finite).nonzero()[0, 0])
+        kind = "NaN" if logits[row].isnan().any() else "infinite"
+        dtype = str(getattr(getattr(model, "network", None), "dtype", logits.dtype)).removeprefix("torch.")
+        raise InputError(
+            f"{told(decoder, state)} got logits that are {kind} (row {row} of {len(finite)}) from model {model.name!r} "
+            f"in {dtype}, of which no answer can be made; {OVERFLOWN.get(dtype, BROKEN)}"
         )
 
 

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from dard.core.errors import InputError
+from dard.core.files import write_whole
 from dard.experiments.ablations import MaskAblation, MixingAblation
 from dard.experiments.base import Experiment
 from dard.experiments.budgets import Budgets
@@ -77,10 +78,14 @@ def markdown(results: Results) -> str:
 def write_report(results: Results, folder: str | Path) -> list[Path]:
     """Write all files of a report; their paths. The page needs no network: plotly.min.js lies beside it, once."""
     import plotly.io
+    import plotly.offline
 
     figure = get_experiment(results.header["experiment"]).figure(results)
     table, data, page = paths = [Path(folder) / f"{results.stem}.{end}" for end in ("md", "figure.json", "html")]
-    table.write_text(markdown(results), encoding="utf-8")
-    data.write_text(json.dumps(figure, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-    plotly.io.write_html(figure, page, include_plotlyjs="directory", div_id="figure", config={"displaylogo": False})
+    write_whole(table, markdown(results))
+    write_whole(data, json.dumps(figure, ensure_ascii=False, indent=1) + "\n")
+    html = plotly.io.to_html(figure, include_plotlyjs="directory", div_id="figure", config={"displaylogo": False})
+    write_whole(page, html)
+    if not (library := page.with_name("plotly.min.js")).exists():
+        write_whole(library, plotly.offline.get_plotlyjs())
     return paths

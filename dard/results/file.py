@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dard.core.errors import InputError
+from dard.core.files import open_alone
 from dard.results.sweep import Process, Row, Scope, Variant, key_of
 from dard.tasks import Item
 
@@ -146,30 +147,38 @@ def _short(value: Any) -> str:
 def resume(results: Results, folder: Path, process: Process) -> IO[bytes] | None:
     """Read the rows that are there; the file to append to, or None if nothing is missing."""
     own = folder / (f"{results.stem}.jsonl" if process.count == 1 else f"{results.stem}.part{process.index}.jsonl")
-    parts = read_parts(folder, results.stem)
-    results.join(parts)
+    results.join(read_parts(folder, results.stem))
     if results.complete:
         return None
-    for path, part in parts.items():
-        # A complete file may be read with any code anywhere; other processes may well run on other machines.
-        refuse_other(part.header, results.header, ("code", "machine") if path == own else ("code",), path)
-    return open_part(own, results.header)
+    file = open_part(own)
+    try:
+        parts = read_parts(folder, results.stem)  # once more: now nobody else writes
+        results.join(parts)
+        for path, part in parts.items():
+            # A complete file may be read with any code anywhere; other processes may well run on other machines.
+            refuse_other(part.header, results.header, ("code", "machine") if path == own else ("code",), path)
+        whole = own.read_bytes().rfind(b"\n") + 1
+        file.truncate(whole)  # a line that was cut off is dropped
+        add_rows(file, [] if whole else [results.header])
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
-def open_part(path: Path, header: Mapping[str, Any]) -> IO[bytes]:
-    """A file to append rows to: a line that was cut off is dropped, a new file begins with the header."""
+def open_part(path: Path) -> IO[bytes]:
+    """A file to append rows to, for this process alone."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("ab")
-        whole = path.read_bytes().rfind(b"\n") + 1
-        file.truncate(whole)
-        add_rows(file, [] if whole else [header])
+        return open_alone(path)
     except OSError as error:
         raise InputError(f"results cannot be written to {str(path)!r}: {error.strerror}") from None
-    return file
 
 
 def add_rows(file: IO[bytes], rows: Iterable[Mapping[str, Any]]) -> None:
     """Write lines and hand them to the system at once: what is interrupted afterwards stays."""
-    file.write(lines_of(rows).encode())
-    file.flush()
+    try:
+        file.write(lines_of(rows).encode())
+        file.flush()
+    except OSError as error:
+        raise InputError(f"results cannot be written to {file.name!r}: {error.strerror}") from None

@@ -20,13 +20,13 @@ Does not know: models, harnesses, or what a score means.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from dard.core.errors import InputError
+from dard.core.files import write_whole
 from dard.results.file import lines_of
 from dard.results.sweep import Row
 from dard.trace import Trace
@@ -80,9 +80,7 @@ class RunFolder:
         self._write()
 
     def _write(self) -> None:
-        """Each file beside its place first, then moved there: whoever reads never sees half of one."""
+        """Whoever reads never sees half of a file."""
         about = json.dumps(self.about, ensure_ascii=False, indent=2, default=str) + "\n"
         for name, text in ((RUN, about), (SAMPLES, lines_of(self.rows))):
-            beside = self.folder / f"{name}.new"
-            beside.write_text(text, encoding="utf-8")
-            os.replace(beside, self.folder / name)
+            write_whole(self.folder / name, text)

@@ -24,6 +24,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
+from dard.core.files import write_whole
 from dard.trace.about import About
 from dard.trace.annotations import annotated
 from dard.trace.diagnosis import Diagnosis
@@ -145,8 +146,7 @@ class Trace:
 
     def save(self, path: str | Path) -> None:
         """Write the trace; gzipped if the name ends in .gz."""
-        data = self.to_bytes(compress=str(path).endswith(".gz"))
-        Path(path).write_bytes(data)
+        write_whole(path, self.to_bytes(compress=str(path).endswith(".gz")))
 
     def as_dict(self) -> dict[str, Any]:
         """The trace as plain JSON, as it stands in a file, without masks and cells that a reader has no room for."""

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import dard
+from dard.core.files import open_alone
 from dard.experiments import load, make_plan, run
 from dard.experiments import plan as plan_module
 from dard.experiments.ablations import MixingAblation
@@ -138,6 +139,12 @@ def test_results_of_another_run_are_refused(whole: Path, change: dict[str, Any],
     with pytest.raises(dard.InputError, match=f"results of another run: it differs in {words}.*--out"):
         finish(plan(**change), whole)
     assert (whole / f"{STEM}.jsonl").read_bytes() == before
+
+
+def test_a_second_process_on_the_same_file_is_refused(tmp_path: Path) -> None:
+    with open_alone(tmp_path / f"{STEM}.jsonl"), pytest.raises(dard.InputError, match=r"^another process is writing"):
+        finish(plan(), tmp_path)
+    assert finish(plan(), tmp_path).complete
 
 
 def test_other_code_may_read_a_complete_file_but_not_add_to_an_unfinished_one(
