@@ -184,17 +184,18 @@ export class Transport {
     const { buttons, viewer } = this;
     const { host, state, last, finished } = viewer;
     const ready = viewer.lanes.length > 0;
+    const usable = ready && !viewer.coming;
     const open = ready && !finished;
     const atEnd = state.step >= last;
     const working = !!this.busy || this.waiting;
     const stoppable = !!this.busy && !!host.requestStop;
     /** @param {HTMLButtonElement} button @param {boolean} on */
     const enable = (button, on) => button.disabled === on && (button.disabled = !on);
-    enable(buttons.reset, ready && state.step > 0);
-    enable(buttons.back, ready && state.step > 0);
-    enable(buttons.step, ready && (!atEnd || (open && !!host.requestStep && !working)));
-    enable(buttons.play, ready && (last > 0 || (open && !!host.requestStep)));
-    enable(buttons.run, ready && (stoppable || (!working && (!atEnd || (open && !!host.requestRun)))));
+    enable(buttons.reset, usable && state.step > 0);
+    enable(buttons.back, usable && state.step > 0);
+    enable(buttons.step, usable && (!atEnd || (open && !!host.requestStep && !working)));
+    enable(buttons.play, usable && (last > 0 || (open && !!host.requestStep)));
+    enable(buttons.run, usable && (stoppable || (!working && (!atEnd || (open && !!host.requestRun)))));
     relabel(
       buttons.play,
       this.timer ? 'Pause' : viewer.short && ready && this.exhausted ? 'Again' : 'Play',

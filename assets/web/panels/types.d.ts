@@ -58,6 +58,7 @@ export interface Viewer {
   host: ViewerHost;
   still: boolean;
   short: boolean;
+  coming: boolean;
   state: State;
   lanes: Lane[];
   lane: Lane;

@@ -148,6 +148,7 @@ export function mountLearn(root, bridge, config) {
     address.enter(placed(opening));
     const { prompt, lanes, decoder, settings } = wanted;
     asked = lanes ? { prompt, lanes } : { prompt, decoder, settings };
+    viewer.expectLoad(true);
     client.replace(() =>
       client.start(
         asked,
@@ -177,6 +178,7 @@ export function mountLearn(root, bridge, config) {
   function complain(sentence) {
     setText(message, sentence ?? '');
     message.hidden = !sentence;
+    if (sentence) viewer.expectLoad(false);
     if (sentence) address.rest();
   }
 

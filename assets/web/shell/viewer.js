@@ -66,6 +66,7 @@ class Viewer {
     this.drawnWidth = 0;
     this.short = false;
     this.goal = Infinity;
+    this.coming = false;
     this.work = Promise.resolve();
     this.pending = 0;
     this.transport = new Transport(this, options.speed);
@@ -119,7 +120,15 @@ class Viewer {
     });
   }
 
+  /** Something else is on its way: what is pressed until it is there would be about what is still on screen. */
+  expectLoad(coming) {
+    this.coming = coming;
+    this.transport.pause();
+    this.transport.draw();
+  }
+
   show(lanes, state) {
+    this.coming = false;
     this.transport.pause();
     this.transport.waiting = false;
     this.lanes = lanes;
@@ -324,7 +333,8 @@ class Viewer {
 
   key(event) {
     const { target, key } = event;
-    if (!this.lanes.length || event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented) return;
+    if (!this.lanes.length || this.coming || event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented)
+      return;
     const onPage = target === document.body || target === document.documentElement;
     const mine =
       this.keysFrom.contains(target) ||
