@@ -9,13 +9,14 @@
 
 import { unpack } from './packed.js';
 
-/** @import { Answers, Bridge, Reply, Request } from './messages.js' */
+/** @import { Answers, Bridge, Refused, Reply, Request } from './messages.js' */
 
 const PATIENCE = 3000; // milliseconds of silence
-const SILENCE = /** @type {Reply} */ ({
+/** @type {Refused} */
+const SILENCE = {
   kind: 'error',
   text: 'The server does not answer. What is on screen stays; try again in a moment.',
-});
+};
 const LOST = 'dard-lost';
 let lost = session('getItem', LOST) !== null; // before this page was opened in the place of one that had lost its server
 session('removeItem', LOST);
@@ -41,7 +42,7 @@ export function wasLost() {
 /**
  * `send` hands a request to the queue, `server` has the quick calls; `hear` is to be called with what comes back.
  * @param {(request: Request) => void} send @param {Record<string, (request: Request) => Promise<string>>} server
- * @returns {Bridge}
+ * @returns {Bridge & { hear(packed: string): void }}
  */
 export function connect(send, server) {
   /** @type {Map<string, { onReply: (reply: Reply) => void, timer?: ReturnType<typeof setTimeout> }>} */
@@ -51,7 +52,7 @@ export function connect(send, server) {
   /** @param {string} name @param {Request} request @returns {Promise<Reply>} */
   const call = (name, request) =>
     server[name](request)
-      .then((packed) => /** @type {Promise<Reply>} */ (unpack(packed)))
+      .then(unpack)
       .catch(() => {
         session('setItem', LOST, '');
         return SILENCE;
@@ -83,7 +84,8 @@ export function connect(send, server) {
     }
   }
 
-  return {
+  return /** @type {ReturnType<typeof connect>} */ ({
+    /** @param {Request} request @param {(reply: Reply) => void} onReply */
     ask(request, onReply) {
       const question = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
       open.set(question, { onReply });
@@ -92,8 +94,9 @@ export function connect(send, server) {
     },
     call,
     /** One after the other, in the order they came. */
+    /** @param {string} packed */
     hear(packed) {
       if (packed) last = last.then(async () => take(await unpack(packed))).catch(() => {});
     },
-  };
+  });
 }

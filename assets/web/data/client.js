@@ -10,6 +10,7 @@ import { wasLost } from './bridge.js';
 
 /** @import { Branch, Bridge, Host, Reply, Request, View } from './messages.js' */
 /** @import { StepPayload } from './unpack.js' */
+/** @import { Look } from '../shell/types.js' */
 
 const AGAIN = 'The server was restarted, or forgot this run; it was decoded again from the address.';
 const LOST = 'The connection to the server was lost; this was decoded again from the address.';
@@ -305,7 +306,7 @@ export class Client {
 
   /**
    * One branch, and which others there are.
-   * @param {Reply} reply @param {object} [state]
+   * @param {Reply} reply @param {Look} [state]
    */
   show(reply, state) {
     this.view.load(reply.payload, { lane: 0, ...state });

@@ -125,7 +125,7 @@ export class Exports {
     setText(opener, '…');
     try {
       const { name, blob } = await this.make(kind);
-      save({ name }, blob);
+      save(name, blob);
     } catch (error) {
       viewer.setMessage(String(error?.message || error));
     }
