@@ -4,6 +4,7 @@ import type { Reply } from '../data/messages.js';
 import type { Lane } from '../data/unpack.js';
 import type { Grid } from '../draw/grid.js';
 import type { Sheet, Theme } from '../draw/types.js';
+import type { Transport } from './transport.js';
 
 export interface State {
   step: number;
@@ -94,7 +95,7 @@ export interface Viewer {
   grid: string | undefined;
   panels: Panel[];
   exports: { box: HTMLElement };
-  transport: { timer: unknown };
+  transport: Transport;
   pace?(): number | undefined;
   set(part: Partial<State>, options?: { keepPlaying?: boolean }): void;
   setStep(step: number): void;
