@@ -1,7 +1,8 @@
 // The way to the server, one per tab.
 //
 // bridge.ask(request, onReply) queues work on the model and hears answers as they come, the last is {kind: 'end'};
-// bridge.call(name, request) asks for something quick and resolves to the answer.
+// bridge.call(name, request) asks for something and resolves to the answer, which takes its turn in the queue where the
+// server has no quick call of that name.
 // Both answer {kind: 'error', text} for bad input, and what is on screen stays.
 //
 // Messages may be lost on the way, the last one too: where it is silent for long, that one is asked for again. What is
@@ -51,12 +52,16 @@ export function connect(send, server) {
 
   /** @param {string} name @param {Request} request @returns {Promise<Reply>} */
   const call = (name, request) =>
-    server[name](request)
-      .then(unpack)
-      .catch(() => {
-        session('setItem', LOST, '');
-        return SILENCE;
-      });
+    server[name]
+      ? server[name](request)
+          .then(unpack)
+          .catch(() => {
+            session('setItem', LOST, '');
+            return SILENCE;
+          })
+      : new Promise((answer) => {
+          ask({ action: name, ...request }, answer);
+        });
 
   /** @param {string} question */
   function wait(question) {
@@ -84,14 +89,16 @@ export function connect(send, server) {
     }
   }
 
+  /** @param {Request} request @param {(reply: Reply) => void} onReply */
+  function ask(request, onReply) {
+    const question = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
+    open.set(question, { onReply });
+    wait(question);
+    send({ ...request, question });
+  }
+
   return /** @type {ReturnType<typeof connect>} */ ({
-    /** @param {Request} request @param {(reply: Reply) => void} onReply */
-    ask(request, onReply) {
-      const question = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
-      open.set(question, { onReply });
-      wait(question);
-      send({ ...request, question });
-    },
+    ask,
     call,
     /** One after the other, in the order they came. */
     /** @param {string} packed */

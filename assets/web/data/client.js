@@ -17,8 +17,6 @@ const LOST = 'The connection to the server was lost; this was decoded again from
 const GONE =
   'The server was restarted, or forgot this trace. It came from a file, so it cannot be decoded again: what is on screen stays; open the file again for more.';
 
-const MODEL = new Set(['causes', 'attention']); // what runs it, of all that can be asked about a lane
-
 export class Client {
   /** @type {HTMLElement} */ root;
   /** @type {Bridge} */ bridge;
@@ -322,17 +320,11 @@ export class Client {
   }
 
   /**
-   * A question about a lane of the viewer: a token's life, a file; what needs the model takes its turn in the queue.
+   * A question about a lane of the viewer: a token's life, its causes, a file.
    * @param {string} name @param {{ lane: number } & Request} request @returns {Promise<Reply>}
    */
   async about(name, { lane, ...data }) {
-    const call = () => {
-      const request = { ...this.where(this.held.lanes[lane]), ...data };
-      if (!MODEL.has(name)) return this.bridge.call(name, request);
-      return new Promise((/** @type {(reply: Reply) => void} */ resolve) => {
-        this.bridge.ask({ action: name, ...request }, resolve);
-      });
-    };
+    const call = () => this.bridge.call(name, { ...this.where(this.held.lanes[lane]), ...data });
     const reply = await call();
     if (!reply.expired) return reply;
     if (!this.host.again()) return /** @type {Reply} */ ({ kind: 'error', text: GONE });

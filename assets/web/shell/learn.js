@@ -99,9 +99,9 @@ export function mountLearn(root, bridge, config) {
 
   /** @param {Partial<State> & { step: number, position: number }} state @returns {Entry} */
   const placed = ({ step, position, ...view }) => ({
-    place: current,
+    place: lessons[current].name,
     values: {
-      lesson: current + 1,
+      lesson: lessons[current].name,
       step,
       select: position >= 0 ? position : undefined,
       view: viewTo(view, usual(lessons[current].show)),
@@ -113,7 +113,10 @@ export function mountLearn(root, bridge, config) {
     'Learn',
     () => placed(viewer.getState()),
     (_, same) => {
-      const number = Math.min(Math.max((numberFrom(parameter('lesson')) ?? 1) - 1, 0), lessons.length - 1);
+      const wanted = parameter('lesson'); // a name, or a number of version 0.2
+      const isWanted = (/** @type {Lesson} */ { name, was }) =>
+        name === wanted || was.includes(numberFrom(wanted) ?? 0);
+      const number = Math.max(0, lessons.findIndex(isWanted));
       const [step, position] = [numberFrom(parameter('step')), numberFrom(parameter('select'))];
       const view = viewFrom(parameter('view'), usual(lessons[number].show));
       const state = { ...view, ...(step !== null && { step }), ...(position !== null && { position }) };

@@ -113,6 +113,10 @@ export interface World {
 }
 
 export interface Lesson {
+  /** What links call it. */
+  name: string;
+  /** The pages of version 0.2 that it stands for, by the numbers that links had then. */
+  was: number[];
   title: string;
   text: string[];
   equation: string;
