@@ -31,6 +31,12 @@ def traces(model: Any, title: str) -> list[dard.Trace]:
     return [dard.decode(model, show["prompt"], lane["decoder"], **lane["settings"]) for lane in lanes]
 
 
+def test_a_page_has_a_name_and_a_number_of_version_0_2_leads_to_one_page() -> None:
+    names = [lesson["name"] for lesson in lessons()]
+    assert len(set(names)) == len(names) and all(name.isalpha() and name.islower() for name in names)
+    assert sorted(number for lesson in lessons() for number in lesson["was"]) == list(range(1, 13))
+
+
 @pytest.mark.parametrize("title", LESSONS)
 def test_a_page_points_into_its_own_decode(title: str, model: Any) -> None:
     lesson = LESSONS[title]

@@ -559,7 +559,7 @@ def test_learn_pages_drive_the_viewer_and_can_be_linked(watch: Visiting) -> None
     slider = page.locator("[role=slider][aria-label=step]:visible")
     expect(slider).to_have_attribute("aria-valuenow", "1")
     expect(page.locator(".dl-answer")).to_contain_text("together name no city")
-    page.wait_for_url(re.compile("lesson=2"))
+    page.wait_for_url(re.compile("lesson=together"))
     page.reload()
     expect(page.get_by_role("region", name="Lesson").get_by_role("heading", level=2)).to_have_text(
         "Why deciding together fails"

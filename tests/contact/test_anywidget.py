@@ -69,8 +69,6 @@ def test_what_the_viewer_asks_for_is_on_the_one_list() -> None:
     texts = {path.name: path.read_text(encoding="utf-8") for path in assets("web").rglob("*.js")}
     wanted = {name for text in texts.values() for name in re.findall(r"viewer\.(?:ask|order)\('(\w+)'", text)}
     assert {"life", "graph", "causes", "attention", "export", "gif"} <= wanted <= viewers.keys()
-    queued = re.search(r"const MODEL = new Set\(\[(.*?)\]\)", texts["client.js"])
-    assert queued and set(re.findall(r"\w+", queued[1])) == {name for name in wanted if viewers[name].queue}
 
 
 def test_a_widget_answers_as_the_page_does() -> None:

@@ -153,3 +153,15 @@ test('what cannot be asked is answered with a sentence', async () => {
   assert.equal(kind, 'error');
   assert.match(text, /does not answer/);
 });
+
+test('what the server has no quick call for takes its turn in the queue, and is answered once', async () => {
+  const bridge = connect(
+    ({ action, question }) => {
+      const replies = [{ kind: action, layers: 2 }, { kind: 'end' }];
+      bridge.hear(packed({ question, replies }));
+    },
+    { life: async () => packed({ kind: 'life' }) },
+  );
+  assert.equal((await bridge.call('life', {})).kind, 'life');
+  assert.deepEqual(await bridge.call('attention', { step: 1 }), { kind: 'attention', layers: 2 });
+});

@@ -1,7 +1,8 @@
 // The way to the server, one per tab.
 //
 // bridge.ask(request, onReply) queues work on the model and hears answers as they come, the last is {kind: 'end'};
-// bridge.call(name, request) asks for something quick and resolves to the answer.
+// bridge.call(name, request) asks for something and resolves to the answer, which takes its turn in the queue where the
+// server has no quick call of that name.
 // Both answer {kind: 'error', text} for bad input, and what is on screen stays.
 //
 // Messages may be lost on the way, the last one too: where it is silent for long, that one is asked for again. What is
@@ -9,13 +10,14 @@
 
 import { unpack } from './packed.js';
 
-/** @import { Answers, Bridge, Reply, Request } from './messages.js' */
+/** @import { Answers, Bridge, Refused, Reply, Request } from './messages.js' */
 
 const PATIENCE = 3000; // milliseconds of silence
-const SILENCE = /** @type {Reply} */ ({
+/** @type {Refused} */
+const SILENCE = {
   kind: 'error',
   text: 'The server does not answer. What is on screen stays; try again in a moment.',
-});
+};
 const LOST = 'dard-lost';
 let lost = session('getItem', LOST) !== null; // before this page was opened in the place of one that had lost its server
 session('removeItem', LOST);
@@ -41,7 +43,7 @@ export function wasLost() {
 /**
  * `send` hands a request to the queue, `server` has the quick calls; `hear` is to be called with what comes back.
  * @param {(request: Request) => void} send @param {Record<string, (request: Request) => Promise<string>>} server
- * @returns {Bridge}
+ * @returns {Bridge & { hear(packed: string): void }}
  */
 export function connect(send, server) {
   /** @type {Map<string, { onReply: (reply: Reply) => void, timer?: ReturnType<typeof setTimeout> }>} */
@@ -50,12 +52,16 @@ export function connect(send, server) {
 
   /** @param {string} name @param {Request} request @returns {Promise<Reply>} */
   const call = (name, request) =>
-    server[name](request)
-      .then((packed) => /** @type {Promise<Reply>} */ (unpack(packed)))
-      .catch(() => {
-        session('setItem', LOST, '');
-        return SILENCE;
-      });
+    server[name]
+      ? server[name](request)
+          .then(unpack)
+          .catch(() => {
+            session('setItem', LOST, '');
+            return SILENCE;
+          })
+      : new Promise((answer) => {
+          ask({ action: name, ...request }, answer);
+        });
 
   /** @param {string} question */
   function wait(question) {
@@ -83,17 +89,21 @@ export function connect(send, server) {
     }
   }
 
-  return {
-    ask(request, onReply) {
-      const question = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
-      open.set(question, { onReply });
-      wait(question);
-      send({ ...request, question });
-    },
+  /** @param {Request} request @param {(reply: Reply) => void} onReply */
+  function ask(request, onReply) {
+    const question = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
+    open.set(question, { onReply });
+    wait(question);
+    send({ ...request, question });
+  }
+
+  return /** @type {ReturnType<typeof connect>} */ ({
+    ask,
     call,
     /** One after the other, in the order they came. */
+    /** @param {string} packed */
     hear(packed) {
       if (packed) last = last.then(async () => take(await unpack(packed))).catch(() => {});
     },
-  };
+  });
 }

@@ -10,13 +10,12 @@ import { wasLost } from './bridge.js';
 
 /** @import { Branch, Bridge, Host, Reply, Request, View } from './messages.js' */
 /** @import { StepPayload } from './unpack.js' */
+/** @import { Look } from '../shell/types.js' */
 
 const AGAIN = 'The server was restarted, or forgot this run; it was decoded again from the address.';
 const LOST = 'The connection to the server was lost; this was decoded again from the address.';
 const GONE =
   'The server was restarted, or forgot this trace. It came from a file, so it cannot be decoded again: what is on screen stays; open the file again for more.';
-
-const MODEL = new Set(['causes', 'attention']); // what runs it, of all that can be asked about a lane
 
 export class Client {
   /** @type {HTMLElement} */ root;
@@ -305,7 +304,7 @@ export class Client {
 
   /**
    * One branch, and which others there are.
-   * @param {Reply} reply @param {object} [state]
+   * @param {Reply} reply @param {Look} [state]
    */
   show(reply, state) {
     this.view.load(reply.payload, { lane: 0, ...state });
@@ -321,17 +320,11 @@ export class Client {
   }
 
   /**
-   * A question about a lane of the viewer: a token's life, a file; what needs the model takes its turn in the queue.
+   * A question about a lane of the viewer: a token's life, its causes, a file.
    * @param {string} name @param {{ lane: number } & Request} request @returns {Promise<Reply>}
    */
   async about(name, { lane, ...data }) {
-    const call = () => {
-      const request = { ...this.where(this.held.lanes[lane]), ...data };
-      if (!MODEL.has(name)) return this.bridge.call(name, request);
-      return new Promise((/** @type {(reply: Reply) => void} */ resolve) => {
-        this.bridge.ask({ action: name, ...request }, resolve);
-      });
-    };
+    const call = () => this.bridge.call(name, { ...this.where(this.held.lanes[lane]), ...data });
     const reply = await call();
     if (!reply.expired) return reply;
     if (!this.host.again()) return /** @type {Reply} */ ({ kind: 'error', text: GONE });

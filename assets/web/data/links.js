@@ -3,6 +3,8 @@
 // is on screen changes the entry. Whatever stands in an address is bounded here and checked again where it is used.
 
 /** @import { Entry } from './messages.js' */
+/** @import { Edit } from '../panels/types.js' */
+/** @import { Asked, Wanted } from '../shell/types.js' */
 
 /** @type {Record<string, string>} */
 const TABS = { compare: 'Compare', lab: 'Lab', lesson: 'Learn' }; // the parameter that leads to a tab; all others are Watch's
@@ -13,9 +15,9 @@ const LONGEST = 12000; // characters of one parameter
 
 /** @type {string | null} */
 let awaited = linkedTab(); // the tab an address leads to, until it is built; the others leave the address alone
-/** @type {Record<string, unknown>} */
+/** @type {Record<string, Wanted>} */
 const wanted = {}; // by tab, what another one asks it for
-/** @type {unknown} */
+/** @type {Asked | null} */
 let left = null; // what a visitor has written or decoded in Watch since Compare last took it
 window.addEventListener('popstate', () => {
   awaited = linkedTab();
@@ -65,7 +67,7 @@ export function showTab(name) {
 /**
  * Opens a tab with what it understands: Compare with {prompt, model, lanes: [{decoder, settings}]}, Watch with
  * {prompt, model, decoder, settings}; either with {files, names} of traces.
- * @param {string} tab @param {object} what
+ * @param {string} tab @param {Wanted} what
  */
 export function openIn(tab, what) {
   wanted[tab] = what;
@@ -73,7 +75,7 @@ export function openIn(tab, what) {
   showTab(tab);
 }
 
-/** @param {object} what */
+/** @param {Wanted} what */
 export const openComparison = (what) => openIn('Compare', { ...what, ran: 100000 - 1 });
 
 /**
@@ -88,7 +90,7 @@ export function takeWanted(tab) {
 
 /**
  * What a visitor has in Watch, {prompt, model, decoder, settings}: whoever goes on to Compare shall find it there.
- * @param {unknown} what
+ * @param {Asked} what
  */
 export function leave(what) {
   left = what;
@@ -187,7 +189,6 @@ export function createAddress(root, tab, write, restore) {
 }
 
 /** @typedef {{ order?: string, reach?: number, attention?: number, side?: string, map?: string, hideLater?: boolean }} Looking */
-/** @typedef {{ step: number, position: number, token: unknown, state: unknown, hide?: string, check?: number }} Edit */
 
 // What one looks at: the mask's order, reach, weights, and whether later steps are hidden.
 

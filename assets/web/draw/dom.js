@@ -312,6 +312,12 @@ export function pixel(colour, alpha = 1, under = '#000000') {
 }
 
 /**
+ * The element that a page is written with under this id.
+ * @param {string} id
+ */
+export const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+/**
  * The buttons that stand in an element, each for itself.
  * @param {Element} box
  */

@@ -4,6 +4,7 @@ import type { Reply } from '../data/messages.js';
 import type { Lane } from '../data/unpack.js';
 import type { Grid } from '../draw/grid.js';
 import type { Sheet, Theme } from '../draw/types.js';
+import type { Transport } from './transport.js';
 
 export interface State {
   step: number;
@@ -18,6 +19,7 @@ export interface State {
   hideLater: boolean;
 }
 
+/** What is done by hand to a position: a token chosen by its id, text that was typed, or null, where it stays. */
 export interface Edit {
   step: number;
   position: number;
@@ -27,19 +29,41 @@ export interface Edit {
   check?: number;
 }
 
+/** Whoever holds a viewer; what is missing has no control on the page. */
 export interface ViewerHost {
+  /** Compute one more step: Step at the end of what is known; Play goes on with it. */
   requestStep?(): void;
+  /** Compute to the end. */
   requestRun?(): void;
   requestStop?(): void;
   requestBranch?(edit: Edit & { lane: number }): void;
-  ask?(name: string, data: object): Promise<Reply>;
+  /** An answer, or { kind: 'error', text }: to panels, what visual.server.endpoints lists; 'export' and 'gif' to exports. */
+  ask?(name: string, data: { lane: number; [name: string]: unknown }): Promise<Reply>;
+  /** Step, selection or a setting changed, for the address bar; called when it comes to rest. */
   onChange?(state: State): void;
   switchBranch?(id: number): void;
   compareBranches?(a: number, b: number): void;
 }
 
+/** What panel.js says that a class of panels has. */
+export interface PanelKind {
+  new (viewer: Viewer): Panel;
+  id: string;
+  title?: string;
+  above?: boolean;
+  brief?: boolean;
+  onlyBrief?: boolean;
+  state?: Partial<State>;
+  settle?(state: State, lane: Lane): void;
+  fits?(lane: Lane, viewer: Viewer): boolean;
+  shortcuts?: Record<string, (viewer: Viewer, panel: Panel) => void>;
+}
+
 export interface Panel {
   box: HTMLElement;
+  head?: HTMLElement;
+  next?: HTMLElement;
+  editing?: boolean;
   grids?: Grid[];
   load?(): void;
   grow?(lane: number): void;
@@ -72,8 +96,8 @@ export interface Viewer {
   grid: string | undefined;
   panels: Panel[];
   exports: { box: HTMLElement };
-  transport: { timer: unknown };
-  pace?(): number;
+  transport: Transport;
+  pace?(): number | undefined;
   set(part: Partial<State>, options?: { keepPlaying?: boolean }): void;
   setStep(step: number): void;
   select(position: number, lane?: number): void;

@@ -3,18 +3,41 @@
 import { h } from '../draw/dom.js';
 import { tagged } from '../draw/symbols.js';
 
+/** @import { Bridge } from '../data/messages.js' */
+/** @import { Figure } from './types.js' */
+
+/**
+ * What is used of the chart library.
+ * @typedef {object} Library
+ * @property {{ resize(box: HTMLElement): void }} Plots
+ * @property {(box: HTMLElement, data: object, layout: object, options: object) => Promise<unknown>} react
+ * @property {(box: HTMLElement) => void} purge
+ *
+ * @typedef {{ points: { customdata?: unknown }[] }} Press
+ * @typedef {HTMLElement & { on?(event: string, then: (press: Press) => void): void }} Box
+ */
+
+/** @returns {Library | undefined} */
+const library = () => /** @type {{ Plotly?: Library }} */ (/** @type {unknown} */ (window)).Plotly;
+
 export class Chart {
-  /** `onVariant(variant)` is called when a point is pressed. */
+  /** @type {Figure | null} */ figure;
+
+  /**
+   * `onVariant(variant)` is called when a point is pressed.
+   * @param {Bridge} bridge @param {(variant: string) => void} onVariant
+   */
   constructor(bridge, onVariant) {
     this.bridge = bridge;
     this.onVariant = onVariant;
     this.figure = null;
+    /** @type {Box} */
     this.box = h('div', { class: 'dx-chart', role: 'img', 'aria-label': 'Chart' });
     // The list of runs takes room from it.
-    new ResizeObserver(() => this.figure && window.Plotly?.Plots.resize(this.box)).observe(this.box);
+    new ResizeObserver(() => this.figure && library()?.Plots.resize(this.box)).observe(this.box);
   }
 
-  /** Throws an Error with a sentence where the library did not arrive. */
+  /** Throws an Error with a sentence where the library did not arrive. @param {Figure} figure */
   async draw(figure) {
     this.figure = figure;
     const { box } = this;
@@ -33,7 +56,7 @@ export class Chart {
     await Plotly.react(box, withSubscripts(figure.data), withSubscripts(layout), { displaylogo: false });
     if (box.dataset.listening) return;
     box.dataset.listening = 'yes';
-    box.on('plotly_click', ({ points }) => {
+    box.on?.('plotly_click', ({ points }) => {
       const variant = [points[0]?.customdata].flat()[0];
       if (typeof variant === 'string') this.onVariant(variant);
     });
@@ -41,12 +64,15 @@ export class Chart {
 
   clear() {
     this.figure = null;
-    window.Plotly?.purge(this.box);
+    library()?.purge(this.box);
     delete this.box.dataset.listening;
   }
 }
 
-/** A figure's texts with τ_c written as it should be; the names its points are known by stay as they are. */
+/**
+ * A figure's texts with τ_c written as it should be; the names its points are known by stay as they are.
+ * @param {any} part @returns {any}
+ */
 function withSubscripts(part) {
   if (typeof part === 'string') return tagged(part);
   if (Array.isArray(part)) return part.map(withSubscripts);
@@ -56,14 +82,15 @@ function withSubscripts(part) {
   );
 }
 
+/** @type {Promise<Library> | null} */
 let loading = null;
 
-/** The chart library, fetched from this server when the first chart is to be drawn. */
+/** The chart library, fetched from this server when the first chart is to be drawn. @param {Bridge} bridge */
 function plotly(bridge) {
   loading ??= bridge.call('plotly', {}).then((reply) => {
     if (reply.kind !== 'script') throw new Error('no script');
     document.head.append(h('script', {}, reply.text));
-    return window.Plotly;
+    return /** @type {Library} */ (library());
   });
   loading.catch(() => {
     loading = null;

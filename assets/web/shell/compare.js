@@ -19,11 +19,20 @@ import { createSettings } from './settings.js';
 import { createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
+/** @import { Bridge } from '../data/messages.js' */
+/** @import { Right } from '../data/unpack.js' */
+/** @import { Asked, Case, Compared, Config, Look, Opened, OpenedTrace, Value, Values } from './types.js' */
+/** @typedef {ReturnType<typeof createSettings>} Settings */
+/** @typedef {{ element: HTMLElement, remove: HTMLElement } & ({ settings: Settings } | { settings?: undefined, opened: Opened })} Slot */
+/** @typedef {Pick<Case, 'prompt' | 'model' | 'lanes'>} Prepared */
+/** @typedef {Prepared & { ran: number, step: number, position: number, lane: number, view: Look }} Link */
+
 const EXPORTS = {
   lanes: 'All: replay page (.html)',
   trace: 'Selected: trace (.json.gz)',
   html: 'Selected: replay page (.html)',
 };
+/** @type {[key: string, name: string, help: string | null][]} */
 const COLUMNS = [
   ['name', 'decoder', null],
   ['passes', 'passes', 'forward passes of the model'],
@@ -44,11 +53,13 @@ const COLUMNS = [
   ['text', 'text', null],
 ];
 
+/** @param {HTMLElement} root @param {Bridge} bridge @param {Config} config */
 export function mountCompare(root, bridge, config) {
+  /** @type {Compared | null} */
   let asked = null; // what the run on screen was started with
   const slots = config.compared.map((name) => makeSlot({ decoder: name }));
-  const live = () => slots.filter((slot) => slot.settings);
-  const model = () => live()[0]?.settings.model() ?? config.models[0];
+  const live = () => slots.flatMap(({ settings }) => settings ?? []);
+  const model = () => live()[0]?.model() ?? config.models[0];
   const slotRow = h('div', { class: 'dw-slots', role: 'group', 'aria-label': 'Decoders' });
   const table = h('table', { class: 'dw-table' });
   const tableBox = h('div', { class: 'dv-panel dw-tablebox', hidden: true }, table);
@@ -67,19 +78,18 @@ export function mountCompare(root, bridge, config) {
         viewer.goal = Infinity;
         address.rest();
       },
-      again: () => (asked?.lanes.some((lane) => lane.opened) ? null : asked),
+      again: () => (fromFile() ? null : asked),
     },
-    unlinked: () =>
-      asked?.lanes.some((lane) => lane.opened) ? 'A trace from a file has no link; send the file itself.' : null,
+    unlinked: () => (fromFile() ? 'A trace from a file has no link; send the file itself.' : null),
     words: {
       request: () => request(),
-      onSizes: (checked) => live().forEach((slot, n) => slot.settings.fits(checked, n)),
-      give: (text, lengths) => live().forEach((slot) => slot.settings.give(text, lengths)),
-      useModel: (name) => live()[0]?.settings.useModel(name),
+      onSizes: (checked) => live().forEach((settings, n) => settings.fits(checked, n)),
+      give: (text, lengths) => live().forEach((settings) => settings.give(text, lengths)),
+      useModel: (name) => live()[0]?.useModel(name),
     },
   });
   const { client, prompt } = shell;
-  shell.viewerBox.parentNode.before(slotRow, tableBox);
+  shell.viewerBox.parentElement?.before(slotRow, tableBox);
   const viewer = createViewer(
     shell.viewerBox,
     {
@@ -93,7 +103,15 @@ export function mountCompare(root, bridge, config) {
   );
   client.viewer = viewer;
 
-  /** A decoder to be run, or, with `opened`, a trace from a file. */
+  /** Whether a trace from a file is on screen. */
+  function fromFile() {
+    return !!asked?.lanes.some((lane) => lane.opened);
+  }
+
+  /**
+   * A decoder to be run, or, with `opened`, a trace from a file.
+   * @param {Opened | (Partial<Asked> & { decoder: string, opened?: undefined })} what @returns {Slot}
+   */
   function makeSlot(what) {
     const summary = h('span', { class: 'dw-summary' });
     const remove = h(
@@ -103,19 +121,17 @@ export function mountCompare(root, bridge, config) {
         type: 'button',
         'aria-label': what.opened ? 'Remove this trace' : 'Remove this decoder',
         onclick: () => {
-          slots.splice(slots.indexOf(slot), 1);
+          const at = slots.findIndex((slot) => slot.remove === remove);
+          slots.splice(at, 1);
           drawSlots();
         },
       },
       '×',
     );
-    const slot = { remove };
-    if (what.opened) {
+    if (what.opened != null) {
       put(summary, h('bdi', {}, String(what.name ?? '').slice(0, 100)), ', from a file');
-      return Object.assign(slot, {
-        element: h('div', { class: 'dw-slot' }, summary, remove),
-        opened: { opened: what.opened, name: what.name },
-      });
+      const element = h('div', { class: 'dw-slot' }, summary, remove);
+      return { remove, element, opened: { opened: what.opened, name: what.name } };
     }
     const settings = createSettings(config);
     settings.set(what);
@@ -123,11 +139,11 @@ export function mountCompare(root, bridge, config) {
     const element = h('div', { class: 'dw-slot' }, summary, change.button, remove, change.panel);
     settings.onChange(() => {
       put(summary, settings.describe());
-      for (const other of live()) other.settings.useModel(settings.model()); // one model for all
+      for (const other of live()) other.useModel(settings.model()); // one model for all
       follow();
     });
     put(summary, settings.describe());
-    return Object.assign(slot, { element, settings });
+    return { remove, element, settings };
   }
 
   function follow() {
@@ -149,17 +165,15 @@ export function mountCompare(root, bridge, config) {
   /** The next decoder that has no lane yet, on what its neighbours decode and as long. */
   function addDecoder() {
     const [neighbour] = live();
-    const there = live().map((slot) => slot.settings.decoder());
-    const slot = makeSlot({
-      decoder: (config.decoders.find(({ name }) => !there.includes(name)) ?? config.decoders[0]).name,
-      model: model(),
-    });
-    if (neighbour) slot.settings.inherit(neighbour.settings);
+    const there = live().map((settings) => settings.decoder());
+    const decoder = (config.decoders.find(({ name }) => !there.includes(name)) ?? config.decoders[0]).name;
+    const slot = makeSlot({ decoder, model: model() });
+    if (neighbour) slot.settings?.inherit(neighbour);
     slots.push(slot);
     drawSlots();
   }
 
-  /** A gallery case or a link: its prompt, and its decoders in the place of those that are there. */
+  /** A gallery case or a link: its prompt, and its decoders in the place of those that are there. @param {Prepared} item */
   function prepare(item) {
     prompt.value = item.prompt;
     slots.splice(
@@ -173,20 +187,19 @@ export function mountCompare(root, bridge, config) {
   }
 
   /** What a visitor comes with from Watch: a case with its lanes; or its prompt and what it has in common with the lanes that
-   * are here, beside them its own decoder with all its settings. */
+   * are here, beside them its own decoder with all its settings. @param {Asked} what */
   function takeFrom({ prompt: text, model: used, decoder, settings }) {
-    const isThis = (item) =>
+    const isThis = (/** @type {Case} */ item) =>
       item.prompt === text &&
       item.model === used &&
       item.decoder === decoder &&
       Object.entries(item.settings).every(([name, value]) => settings[name] === value);
     const item = config.gallery.find(isThis);
     const unusual = usual.unusual(used, decoder, settings);
-    const own = live().find((slot) => slot.settings.decoder() === decoder);
-    const lanes = live().map((slot) => {
-      const { settings: there } = slot;
+    const own = live().find((there) => there.decoder() === decoder);
+    const lanes = live().map((there) => {
       const name = there.decoder();
-      if (slot === own) return { decoder, settings: unusual };
+      if (there === own) return { decoder, settings: unusual };
       return {
         decoder: name,
         settings: {
@@ -209,15 +222,16 @@ export function mountCompare(root, bridge, config) {
     if (left) takeFrom(left);
   }).observe(root);
 
+  /** @returns {Compared} */
   function request() {
-    for (const slot of live()) slot.settings.follow(prompt.value);
-    const lanes = slots.map(
-      ({ settings, opened }) => opened ?? { decoder: settings.decoder(), settings: settings.values() },
+    for (const settings of live()) settings.follow(prompt.value);
+    const lanes = slots.map((slot) =>
+      slot.settings ? { decoder: slot.settings.decoder(), settings: slot.settings.values() } : slot.opened,
     );
     return { prompt: prompt.value, model: model(), lanes, ...shell.picture.request() };
   }
 
-  /** Traces from files, beside what is there if there is room, otherwise in its place. A trace alone waits for decoders. */
+  /** Traces from files, beside what is there if there is room, otherwise in its place. A trace alone waits for decoders. @param {OpenedTrace[]} replies */
   function openFiles(replies) {
     const room = config.limits.compared - slots.length;
     if (replies.length === 1 && !room)
@@ -229,7 +243,7 @@ export function mountCompare(root, bridge, config) {
     start(null);
   }
 
-  /** To the end; `item` is the gallery case this is, if it is one. */
+  /** To the end; `item` is the gallery case this is, if it is one. @param {Case | null} [item] */
   function start(item) {
     begin(request(), () => {
       shell.showCase(item);
@@ -237,30 +251,34 @@ export function mountCompare(root, bridge, config) {
     });
   }
 
+  /** @param {Compared} what @param {() => void} [then] @param {Look} [view] */
   function begin(what, then, view = { step: 0 }) {
     client.replace(() =>
       client.start(
         what,
         (reply) => {
           asked = what;
-          for (const slot of live()) slot.settings.learn(what.model, reply.defaults);
+          for (const settings of live()) settings.learn(what.model, reply.defaults);
           shell.shows(what.prompt);
           if (reply.table) drawTable(reply.table);
           else put(table);
           tableBox.hidden = false;
-          tableBox.style.setProperty('--rows', reply.payloads.length); // what is below shall not move when it comes
-          viewer.load(reply.payloads, view);
+          const { payloads = [] } = reply;
+          tableBox.style.setProperty('--rows', String(payloads.length)); // what is below shall not move when it comes
+          viewer.load(payloads, view);
         },
         then,
       ),
     );
   }
 
+  /** @param {number | null} passes @param {() => void} [then] */
   function advance(passes, then) {
     if (!client.run || client.run.lanes.every((lane) => lane.finished)) return then?.();
-    client.advance(passes, null, then, ({ table: rows }) => drawTable(rows));
+    client.advance(passes, null, then, ({ table: rows = [] }) => drawTable(rows));
   }
 
+  /** @param {Values[]} rows */
   function drawTable(rows) {
     put(
       table,
@@ -283,7 +301,7 @@ export function mountCompare(root, bridge, config) {
             COLUMNS.map(([key], n) =>
               h(
                 n ? 'td' : 'th',
-                n ? key === 'text' && { class: 'dw-text', title: row.text } : { scope: 'row' },
+                n ? (key === 'text' ? { class: 'dw-text', title: row.text } : null) : { scope: 'row' },
                 cell(key, row[key]),
               ),
             ),
@@ -293,11 +311,11 @@ export function mountCompare(root, bridge, config) {
     );
   }
 
-  const cell = (key, value) =>
+  const cell = (/** @type {string} */ key, /** @type {Value} */ value) =>
     value == null
       ? ''
       : key === 'right'
-        ? judged(h('span', { class: 'dv-judged' }), value)
+        ? judged(h('span', { class: 'dv-judged' }), /** @type {Right} */ (value))
         : typeof value === 'number' && !Number.isInteger(value)
           ? value.toFixed(2)
           : String(value);
@@ -311,10 +329,12 @@ export function mountCompare(root, bridge, config) {
       if (!asked) return null;
       const { prompt: text, model: used } = asked;
       const lanes = asked.lanes.map((lane) =>
-        lane.opened ? lane : { decoder: lane.decoder, settings: usual.unusual(used, lane.decoder, lane.settings) },
+        lane.opened === undefined
+          ? { decoder: lane.decoder, settings: usual.unusual(used, lane.decoder, lane.settings) }
+          : lane,
       );
       const { step, position, lane, ...view } = viewer.getState();
-      const ran = Math.max(...client.run.lanes.map((each) => each.steps)); // passes it has made
+      const ran = Math.max(...client.held.lanes.map((each) => each.steps)); // passes it has made
       return {
         place: [text, used, lanes],
         values: {
@@ -325,6 +345,7 @@ export function mountCompare(root, bridge, config) {
     restore,
   );
 
+  /** @param {unknown} _place @param {boolean} same */
   function restore(_place, same) {
     const wanted = takeWanted('Compare');
     if (wanted?.files) {
@@ -333,16 +354,19 @@ export function mountCompare(root, bridge, config) {
     }
     const left = takeLeft(); // what is older than what is asked for now
     const link = readLink(wanted ?? jsonFrom(parameter('compare')));
-    const view = link && { step: link.step, goal: link.step, position: link.position, lane: link.lane, ...link.view };
+    const view = link
+      ? { step: link.step, goal: link.step, position: link.position, lane: link.lane, ...link.view }
+      : {};
     if (link && same) return viewer.setState(view);
     const first = config.gallery.find((item) => config.models.includes(item.model));
     if (!link && left) return takeFrom(left);
-    if (!link && !first) return;
+    const item = link ?? first;
+    if (!item) return;
     address.hold();
-    prepare(link ?? first);
+    prepare(item);
     if (!link) return start(first);
     shell.showCase(null);
-    begin(request(), link.ran ? () => advance(link.ran) : null, view);
+    begin(request(), link.ran ? () => advance(link.ran) : undefined, view);
   }
 
   drawSlots();
@@ -350,15 +374,20 @@ export function mountCompare(root, bridge, config) {
   onWanted('Compare', () => restore(null, false));
 }
 
-/** What a link asks for, or null if it is none; everything in it is checked again where it is used. */
+/**
+ * What a link asks for, or null if it is none; everything in it is checked again where it is used.
+ * @param {any} link from anywhere @returns {Link | null}
+ */
 function readLink(link) {
-  const isObject = (value) => value !== null && typeof value === 'object' && !Array.isArray(value);
+  const isObject = (/** @type {unknown} */ value) =>
+    value !== null && typeof value === 'object' && !Array.isArray(value);
   if (!isObject(link) || typeof link.prompt !== 'string' || !Array.isArray(link.lanes) || !link.lanes.length)
     return null;
-  const known = (lane) =>
+  const known = (/** @type {any} */ lane) =>
     typeof lane.opened === 'string' || (typeof lane.decoder === 'string' && isObject(lane.settings));
-  if (!link.lanes.every((lane) => isObject(lane) && known(lane))) return null;
-  const number = (value, otherwise) => (Number.isInteger(value) && value >= 0 && value < 100000 ? value : otherwise);
+  if (!link.lanes.every((/** @type {unknown} */ lane) => isObject(lane) && known(lane))) return null;
+  const number = (/** @type {any} */ value, /** @type {number} */ otherwise) =>
+    Number.isInteger(value) && value >= 0 && value < 100000 ? value : otherwise;
   const { prompt, lanes } = link;
   return {
     prompt,

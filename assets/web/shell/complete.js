@@ -9,22 +9,34 @@ import { h, put } from '../draw/dom.js';
 const SHOWN = 8;
 let lists = 0; // a page has several
 
-/** The word that ends at the caret, as [from, to], or null if the caret is inside a word or in none. */
+/** @param {HTMLInputElement} field */
+export const caretOf = (field) => field.selectionStart ?? field.value.length;
+
+/**
+ * The word that ends at the caret, as [from, to], or null if the caret is inside a word or in none.
+ * @param {HTMLInputElement} field @returns {[from: number, to: number] | null}
+ */
 function wordAt(field) {
-  const to = field.selectionStart;
+  const to = caretOf(field);
   if (to !== field.selectionEnd || /^\S/.test(field.value.slice(to))) return null;
-  const from = to - /\S*$/.exec(field.value.slice(0, to))[0].length;
+  const from = field.value.slice(0, to).search(/\S*$/);
   return from < to ? [from, to] : null;
 }
 
-/** Of these words those that begin like this and go on; in the very same letters first. */
+/**
+ * Of these words those that begin like this and go on; in the very same letters first.
+ * @param {string[]} words @param {string} start
+ */
 export function goingOn(words, start) {
   const low = start.toLowerCase();
   const found = words.filter((word) => word.length > start.length && word.toLowerCase().startsWith(low));
   return [...found.filter((word) => word.startsWith(start)), ...found.filter((word) => !word.startsWith(start))];
 }
 
-/** `words()` are those it offers. */
+/**
+ * `words()` are those it offers.
+ * @param {HTMLInputElement} field @param {() => string[]} words
+ */
 export function createCompletion(field, words) {
   const id = `dw-words-${(lists += 1)}`;
   let chosen = -1;
@@ -37,8 +49,11 @@ export function createCompletion(field, words) {
   }))
     field.setAttribute(name, value);
 
-  /** Puts a word, with spaces around it, in the place of what is from `from` to `to`. */
-  function insert(word, from = field.selectionStart, to = field.selectionEnd) {
+  /**
+   * Puts a word, with spaces around it, in the place of what is from `from` to `to`.
+   * @param {string} word
+   */
+  function insert(word, from = caretOf(field), to = field.selectionEnd ?? from) {
     const before = /\S$/.test(field.value.slice(0, from)) ? ' ' : '';
     const after = /^\s/.test(field.value.slice(to)) ? 1 : 0;
     field.setRangeText(`${before}${word} `, from, to + after, 'end');
@@ -47,9 +62,10 @@ export function createCompletion(field, words) {
     close();
   }
 
+  /** @param {Element} option */
   function take(option) {
     const span = wordAt(field);
-    if (span) insert(option.textContent, ...span);
+    if (span) insert(option.textContent ?? '', ...span);
   }
 
   function close() {
@@ -58,6 +74,7 @@ export function createCompletion(field, words) {
     choose(-1);
   }
 
+  /** @param {number} n */
   function choose(n) {
     chosen = n;
     [...list.children].forEach((option, k) => option.setAttribute('aria-selected', String(k === n)));
@@ -79,7 +96,7 @@ export function createCompletion(field, words) {
             id: `${id}-${n}`,
             role: 'option',
             onmousedown: (event) => event.preventDefault(),
-            onclick: (event) => take(event.currentTarget),
+            onclick: (event) => take(/** @type {Element} */ (event.currentTarget)),
           },
           word,
         ),
@@ -95,6 +112,7 @@ export function createCompletion(field, words) {
   field.addEventListener('keydown', (event) => {
     if (list.hidden || event.isComposing || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     const count = list.children.length;
+    /** @type {Record<string, false | (() => void)>} */
     const actions = {
       ArrowDown: () => choose((chosen + 1) % count),
       ArrowUp: () => choose((chosen < 1 ? count : chosen) - 1),

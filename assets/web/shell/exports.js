@@ -3,12 +3,20 @@
 // options.exports of the viewer names what the host can make, { kind: name }: host.ask('export', { kind, … }) -> a file.
 // With a host to ask, host.ask('gif', { frames }) makes an animation of PNGs in base64.
 
-import { h, put, setText, sharp } from '../draw/dom.js';
+import { h, put, sentenceOf, setText, sharp } from '../draw/dom.js';
 import { readFile, received, save } from './files.js';
 import { png, still } from '../draw/snapshot.js';
 import { vector } from '../draw/svg.js';
 
+/** @import { Made } from '../data/messages.js' */
+/** @import { Lane } from '../data/unpack.js' */
+/** @import { Panel, PanelKind, State } from '../panels/types.js' */
+/** @import { Viewer } from './viewer.js' */
+/** @typedef {{ width: number, height: number }} Size */
+/** @typedef {{ panels?: string[], prompt?: boolean, bare?: boolean, width?: number, state?: Partial<State> }} Stage */
+
 const MARGIN = 12;
+/** @type {Record<string, string>} */
 const PICTURES = {
   png: 'This view (.png)',
   tokens: 'Tokens only (.png)',
@@ -18,17 +26,22 @@ const PICTURES = {
 const RUN = { panels: ['tokens', 'score'], width: 936, frames: 200, pixels: 140e6 }; // visual/export.py refuses more
 const WIDTHS = [660, 800, 960, 1256, 1416, 1600, 1900, 2300]; // a slide takes the first that its content is not too tall for
 
-/** What whoever gets these lanes as a file can read in it. */
+/** What whoever gets these lanes as a file can read in it. @param {Lane[]} lanes */
 export function contents(lanes) {
-  const quoted = (text, most) => `“${text.length > most ? `${text.slice(0, most - 1)}…` : text}”`;
-  const each = (name, most) => [...new Set(lanes.map((lane) => quoted(lane.head[name], most)))].join(', ');
+  const quoted = (/** @type {string} */ text, /** @type {number} */ most) =>
+    `“${text.length > most ? `${text.slice(0, most - 1)}…` : text}”`;
+  const each = (/** @type {'prompt' | 'model'} */ name, /** @type {number} */ most) =>
+    [...new Set(lanes.map((lane) => quoted(lane.head[name], most)))].join(', ');
   const byHand = lanes.some((lane) => lane.frames.some((frame) => frame.events.edited?.length));
   return `In a trace, page or embedded view are the prompt ${each('prompt', 60)}, the model’s name ${each('model', 120)}, the decoder and its settings, and every step: tokens, probabilities, times${byHand ? ', and what was put there by hand' : ''}.`;
 }
 
 export class Exports {
+  /** @param {Viewer} viewer @param {Record<string, string>} [files] what the host can make */
   constructor(viewer, files = {}) {
-    Object.assign(this, { viewer, files });
+    this.viewer = viewer;
+    this.files = files;
+    this.working = false;
     this.menu = h('div', { class: 'dv-menu', role: 'menu', hidden: true });
     this.opener = h(
       'button',
@@ -55,18 +68,20 @@ export class Exports {
       ),
     );
     this.box = h('div', { class: 'dv-export' }, this.opener, this.menu, this.embedding);
-    this.box.addEventListener('focusout', (event) => this.box.contains(event.relatedTarget) || this.close());
+    this.box.addEventListener('focusout', ({ relatedTarget: to }) => {
+      if (!this.box.contains(/** @type {Node | null} */ (to))) this.close();
+    });
     this.box.addEventListener('keydown', (event) => this.key(event));
   }
 
   // The menu.
 
-  /** Everything that can be made of what is in view, { kind: name }. */
+  /** Everything that can be made of what is in view, { kind: name }. @returns {Record<string, string>} */
   kinds() {
     const { host, panels } = this.viewer;
     const drawn = panels
       .filter((panel) => panel.svg && !panel.box.hidden)
-      .map(({ constructor: { id, title } }) => [`${id}.svg`, `${title} (.svg)`]);
+      .map((panel) => [fileOf(panel), `${kindOf(panel).title} (.svg)`]);
     return {
       ...PICTURES,
       ...(host.ask && { gif: 'The run (.gif)' }),
@@ -102,9 +117,10 @@ export class Exports {
     this.opener.setAttribute('aria-expanded', 'false');
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
     const { items } = this;
-    const at = items.indexOf(document.activeElement);
+    const at = items.indexOf(/** @type {HTMLButtonElement} */ (document.activeElement));
     if (event.key === 'Escape' && !(this.menu.hidden && this.embedding.hidden)) {
       this.opener.focus();
       this.close();
@@ -115,6 +131,7 @@ export class Exports {
     event.stopPropagation();
   }
 
+  /** @param {string} kind */
   async choose(kind) {
     const { opener, viewer } = this;
     opener.focus();
@@ -125,9 +142,9 @@ export class Exports {
     setText(opener, '…');
     try {
       const { name, blob } = await this.make(kind);
-      save({ name }, blob);
+      save(name, blob);
     } catch (error) {
-      viewer.setMessage(String(error?.message || error));
+      viewer.setMessage(sentenceOf(error));
     }
     this.working = false;
     setText(opener, 'Export');
@@ -149,24 +166,29 @@ export class Exports {
     );
   }
 
-  /** A file of a kind, { name, blob }. */
+  /** A file of a kind. @param {string} kind @returns {Promise<{ name: string, blob: Blob }>} */
   async make(kind) {
     const { viewer, base } = this;
     if (!viewer.drawnWidth) throw new Error('There is nothing on screen yet.');
     const step = `${base}-step-${viewer.state.step}`;
     if (Object.hasOwn(this.files, kind)) {
+      /** @type {Made} */
       const reply = await viewer.order('export', { kind, state: viewer.getState(), title: viewer.title ?? '' });
       return { name: `${base}-${reply.name}`, blob: received(reply) };
     }
-    if (kind === 'gif')
-      return { name: `${base}.gif`, blob: received(await viewer.order('gif', { frames: await this.frames() })) };
+    if (kind === 'gif') {
+      /** @type {Made} */
+      const reply = await viewer.order('gif', { frames: await this.frames() });
+      return { name: `${base}.gif`, blob: received(reply) };
+    }
     if (Object.hasOwn(PICTURES, kind))
       return { name: kind === 'png' ? `${step}.png` : `${step}-${kind}.png`, blob: await this.picture(kind) };
-    const panel = viewer.panels.find(({ constructor: { id } }) => `${id}.svg` === kind);
-    const text = vector((canvas) => panel.svg(canvas), { ground: viewer.theme.panel, text: panel.text() });
+    const panel = /** @type {Panel} */ (viewer.panels.find((each) => fileOf(each) === kind));
+    const text = vector((canvas) => panel.svg?.(canvas), { ground: viewer.theme.panel, text: panel.text() });
     return { name: `${step}-${kind}`, blob: new Blob([text], { type: 'image/svg+xml' }) };
   }
 
+  /** @param {string} kind */
   picture(kind, scale = 2) {
     const { viewer } = this;
     if (kind === 'tokens')
@@ -199,6 +221,7 @@ export class Exports {
         const size = room(twin);
         const { last } = twin;
         const count = Math.min(last + 1, RUN.frames, Math.max(2, Math.floor(RUN.pixels / (size.width * size.height))));
+        /** @type {string[]} */
         const frames = [];
         for (let k = 0; k < count; k++) {
           twin.state.step = count > 1 ? Math.round((k * last) / (count - 1)) : last;
@@ -210,7 +233,10 @@ export class Exports {
     );
   }
 
-  /** Does something with another viewer of the same lanes, out of sight and without controls. */
+  /**
+   * Does something with another viewer of the same lanes, out of sight and without controls.
+   * @template T @param {Stage} stage @param {(twin: Viewer) => Promise<T>} action
+   */
   async staged({ panels, prompt, bare, width = 1256, state = {} }, action) {
     const { viewer } = this;
     const root = h('div', { 'data-theme': viewer.theme.dark ? 'dark' : 'light' });
@@ -220,7 +246,8 @@ export class Exports {
       root,
     );
     document.body.append(stage);
-    const twin = new viewer.constructor(
+    const Twin = /** @type {typeof Viewer} */ (viewer.constructor);
+    const twin = new Twin(
       root,
       {},
       { state: { ...viewer.state, ...state }, still: true, panels, prompt: prompt && viewer.lane.head.prompt },
@@ -245,7 +272,7 @@ export class Exports {
       ? `${base}-step-${step}.html`
       : location.pathname.split('/').at(-1) || location.origin;
     const frame = h('iframe', {
-      src: `${encodeURI(decodeURI(file))}#${new URLSearchParams(viewer.getState())}`,
+      src: `${encodeURI(decodeURI(file))}#${new URLSearchParams(Object.entries(viewer.getState()).map(([name, value]) => [name, String(value)]))}`,
       title: base,
       width: '100%',
       height: 780,
@@ -271,19 +298,23 @@ export class Exports {
   }
 }
 
+const kindOf = (/** @type {Panel} */ panel) => /** @type {PanelKind} */ (panel.constructor);
+const fileOf = (/** @type {Panel} */ panel) => `${kindOf(panel).id}.svg`;
+
+/** @param {Viewer} viewer @returns {Size} */
 const room = ({ root }) => ({ width: root.offsetWidth + 2 * MARGIN, height: root.offsetHeight + 2 * MARGIN });
 
-/** A viewer as a PNG of its own size, or in the middle of another. */
+/** A viewer as a PNG of its own size, or in the middle of another. @param {Viewer} viewer @param {number} scale @param {Size} [size] */
 function shot(viewer, scale, size) {
   sharp(scale, () => viewer.redraw());
   const { width, height } = size ?? room(viewer);
   return png(still(viewer.root, { width, height, theme: viewer.theme }), { width, height, scale });
 }
 
-/** A viewer as a slide of 1920 × 1080: as large as it can be shown on one. */
+/** A viewer as a slide of 1920 × 1080: as large as it can be shown on one. @param {Viewer} viewer @param {number[]} widths */
 function slide(viewer, widths) {
   for (const width of widths) {
-    viewer.root.parentNode.style.width = `${width}px`;
+    /** @type {HTMLElement} */ (viewer.root.parentElement).style.width = `${width}px`;
     viewer.redraw();
     if (room(viewer).height <= (room(viewer).width * 9) / 16) break;
   }

@@ -9,7 +9,14 @@ import { STATES } from '../data/events.js';
 import { rich } from '../draw/symbols.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
+/** @import { Described, Frame, Right } from '../data/unpack.js' */
+/** @import { Child } from '../draw/types.js' */
+/** @import { Tokens } from '../panels/tokens.js' */
+/** @import { Panel, PanelKind, Viewer } from '../panels/types.js' */
+/** @import { Other } from './types.js' */
+
 const WAIT = { start: 1800, pass: 2600, revoked: 6000 }; // milliseconds
+/** @type {Record<string, string>} */
 const MEANING = {
   M: 'nothing is decided here: a blank',
   C: 'written, still on trial',
@@ -26,10 +33,18 @@ export class First {
 
   static onlyBrief = true;
 
-  static shortcuts = { f: (_viewer, first) => first.onSwitch() };
+  static shortcuts = { f: (/** @type {Viewer} */ _viewer, /** @type {First} */ first) => first.onSwitch() };
 
-  /** `others`: what other decoders made of the prompt; `next`: [name, action] of where to go from here; `onSwitch`: to the
-   * other view, from either. */
+  /** @type {HTMLElement | undefined} */ pins;
+  /** @type {Frame | undefined} */ drawn;
+  /** @type {number | undefined} */ drawnWidth;
+
+  /**
+   * `others`: what other decoders made of the prompt; `next`: where to go from here; `onSwitch`: to the other view, from
+   * either.
+   * @param {Viewer} viewer
+   * @param {{ hook: string, others: Other[], next: [name: string, action: () => void][], onSwitch(): void }} what
+   */
   constructor(viewer, { hook, others, next, onSwitch }) {
     this.viewer = viewer;
     this.onSwitch = onSwitch;
@@ -66,10 +81,12 @@ export class First {
       next.map(([name, action]) => h('button', { type: 'button', class: 'dv-chip', onclick: action }, name)),
     );
     for (const part of [this.callout, this.ruler, this.legend, this.verdicts]) part.classList.add('df-only');
-    const tokens = viewer.panels.find((panel) => panel.constructor.id === 'tokens');
-    this.grids = tokens.lanes;
-    this.grids.before(this.callout);
-    this.grids.after(this.ruler, this.legend);
+    const isTokens = (/** @type {Panel} */ { constructor: kind }) => /** @type {PanelKind} */ (kind).id === 'tokens';
+    const tokens = /** @type {Tokens | undefined} */ (viewer.panels.find(isTokens));
+    if (!tokens) throw new Error('The short view stands around the tokens.');
+    this.rows = tokens.lanes;
+    this.rows.before(this.callout);
+    this.rows.after(this.ruler, this.legend);
     viewer.transport.box.append(this.verdicts);
     viewer.pace = () => (viewer.short ? this.wait() : undefined);
   }
@@ -97,11 +114,15 @@ export class First {
     viewer.transport.play();
     this.draw();
     const began = performance.now();
-    const take = (event) => {
+    const { play } = viewer.transport.buttons;
+    const take = (/** @type {Event} */ event) => {
       for (const name of ['keydown', 'click']) document.removeEventListener(name, take, true);
       if (!this.playing) return;
       this.playing = false;
-      const meant = event.type === 'click' ? viewer.transport.buttons.play.contains(event.target) : event.key === ' ';
+      const meant =
+        event.type === 'click'
+          ? play.contains(/** @type {Node} */ (event.target))
+          : /** @type {KeyboardEvent} */ (event).key === ' ';
       if (meant && viewer.transport.timer) {
         // it says Pause, and that is what happens
         event.preventDefault();
@@ -179,12 +200,13 @@ export class First {
     this.point(frame);
   }
 
-  /** The positions a step speaks of. */
+  /** The positions a step speaks of. @param {Frame} frame */
   spoken(frame) {
     const { demoted, decided } = frame.events;
     return (demoted?.length ? demoted : (decided ?? [])).slice(0, 2);
   }
 
+  /** @param {Lane} lane @param {Frame} frame */
   say(lane, frame) {
     const told = this.spoken(frame)
       .map((i) => this.plain(lane, frame, i) ?? frame.life[i]?.y)
@@ -192,18 +214,21 @@ export class First {
       .join(' ');
     const [word, , sign] = judgement(frame.right);
     const kind = frame.revokes ? 'revoked' : word;
-    const [, first, rest] = frame.say.match(/^(Start\.|Step \d+\.) (.*)$/s) || [null, '', frame.say];
+    const [, first, rest] = frame.say.match(/^(Start\.|Step \d+\.) (.*)$/s) || ['', '', frame.say];
     const head = frame.revokes
       ? [icon('down', 12), 'Revoked.']
       : word
-        ? [icon(sign, 12), `${word[0].toUpperCase()}${word.slice(1)}.`]
+        ? [icon(sign ?? '', 12), `${word[0].toUpperCase()}${word.slice(1)}.`]
         : first;
-    this.bubble.dataset.event = kind;
+    this.bubble.dataset.event = String(kind);
     put(this.words, h('span', { class: 'df-event' }, head), ' ', rich(told || rest));
   }
 
-  /** A revocation without the decoder's own terms: what the check saw, what it found, what that is measured by. Null where
-   * the trace does not hold all of it. */
+  /**
+   * A revocation without the decoder's own terms: what the check saw, what it found, what that is measured by. Null where
+   * the trace does not hold all of it.
+   * @param {Lane} lane @param {Frame} frame @param {number} i
+   */
   plain(lane, frame, i) {
     const before = lane.frames[frame.index - 1];
     const [limit] = lane.about.thresholds;
@@ -215,20 +240,21 @@ export class First {
       !limit ||
       !slice?.paths ||
       !seen.length ||
-      frame.confidence[i] > limit.at
+      Number(frame.confidence[i]) > limit.at
     )
       return null;
-    const quoted = (id) => `'${lane.word(id)}'`;
-    const [best, p] = slice.paths[slice.d];
+    const quoted = (/** @type {number} */ id) => `'${lane.word(id)}'`;
+    const [best, p] = slice.paths[slice.d ?? ''];
     const now =
       best === before.tokens[i]
         ? ''
         : ` The best guess for this blank is now ${quoted(best)}, ${two(p / 10_000, lane.limits)}.`;
-    return `${quoted(before.tokens[i])} was revoked: with ${seen.map((j) => quoted(before.tokens[j])).join(', ')} in view it gets ${two(frame.confidence[i], [limit.at])}, which is not above ${limit.symbol} = ${two(limit.at, [frame.confidence[i]])}.${now}`;
+    return `${quoted(before.tokens[i])} was revoked: with ${seen.map((j) => quoted(before.tokens[j])).join(', ')} in view it gets ${two(frame.confidence[i], [limit.at])}, which is not above ${limit.symbol} = ${two(limit.at, [Number(frame.confidence[i])])}.${now}`;
   }
 
-  /** Every answer that stood there complete, and what stands there now. */
+  /** Every answer that stood there complete, and what stands there now. @param {Lane} lane @param {Frame} frame */
   judge(lane, frame) {
+    /** @type {HTMLElement[]} */
     const chips = [];
     for (const past of lane.frames.slice(0, frame.index + 1)) {
       const text = lane.answer(past);
@@ -243,7 +269,7 @@ export class First {
     );
   }
 
-  /** Each free word at its confidence; what was revoked falls there from where it was. */
+  /** Each free word at its confidence; what was revoked falls there from where it was. @param {Lane} lane @param {Frame} frame */
   pin(lane, frame) {
     const before = lane.frames[frame.index - 1];
     const shown = frame.index
@@ -251,20 +277,22 @@ export class First {
           .filter((i) => frame.confidence[i] != null && (frame.states[i] || frame.marks[i]))
           .slice(0, PINS_AT_MOST)
       : [];
-    const order = [...shown].sort((a, b) => frame.confidence[a] - frame.confidence[b]);
+    const sure = (/** @type {number} */ i) => frame.confidence[i] ?? 0;
+    const was = (/** @type {number} */ i) => before?.confidence[i] ?? 0;
+    const order = [...shown].sort((a, b) => sure(a) - sure(b));
     put(
-      this.pins,
+      /** @type {HTMLElement} */ (this.pins),
       order.map((i, n) => {
-        const at = frame.confidence[i];
+        const at = sure(i);
         const word = lane.word(frame.states[i] ? frame.tokens[i] : frame.ghost[i]);
-        const crowded = n + 1 < order.length && frame.confidence[order[n + 1]] - at < NEAR;
+        const crowded = n + 1 < order.length && sure(order[n + 1]) - at < NEAR;
         const side = at > 0.8 || (crowded && at > NEAR) ? 'left' : 'right';
-        const fell = frame.events.demoted?.includes(i) && before.confidence[i] > at;
+        const fell = frame.events.demoted?.includes(i) && was(i) > at;
         return [
           fell &&
             h('i', {
               class: 'df-fall',
-              style: { left: `${100 * at}%`, width: `${100 * (before.confidence[i] - at)}%` },
+              style: { left: `${100 * at}%`, width: `${100 * (was(i) - at)}%` },
             }),
           h(
             'span',
@@ -277,14 +305,16 @@ export class First {
     );
   }
 
+  /** @param {Lane} lane @param {Frame} frame */
   compare(lane, frame) {
     const ended = frame.index === lane.last;
-    const squares = (made, open = 0) =>
+    const squares = (/** @type {number} */ made, open = 0) =>
       h(
         'span',
         { class: 'df-passes', 'aria-hidden': 'true' },
         Array.from({ length: Math.min(12, made + open) }, (_, n) => h('i', { class: n < made ? null : 'df-left' })),
       );
+    /** @param {string} name @param {Child} rule @param {Child} result @param {number} made @param {number} open @param {string} text */
     const row = (name, rule, result, made, open, text) =>
       h(
         'tr',
@@ -294,7 +324,9 @@ export class First {
         h('td', {}, result),
         h('td', {}, squares(made, open), text),
       );
-    const result = (right, text) => judged(h('span', { class: 'df-result' }), right, text);
+    const result = (/** @type {Right} */ right, /** @type {string} */ text) =>
+      judged(h('span', { class: 'df-result' }), right, text);
+    /** @type {[Child, number, number, string]} */
     const mine = ended
       ? [result(frame.right, lane.answer(frame)), lane.last, 0, passesOf(lane.last)]
       : [
@@ -303,7 +335,8 @@ export class First {
           lane.last - frame.index,
           `pass ${frame.index} of ${lane.last}`,
         ];
-    const rule = (about) => rich(about.thresholds.map((each) => `${each.symbol} ${twoShort(each.at)}`).join(' '));
+    const rule = (/** @type {Described} */ about) =>
+      rich(about.thresholds.map((each) => `${each.symbol} ${twoShort(each.at)}`).join(' '));
     put(
       this.table,
       h(
@@ -329,17 +362,18 @@ export class First {
     );
   }
 
-  /** The callout stays where it is; its tip points at the token it speaks of, if that is in the first row. */
+  /** The callout stays where it is; its tip points at the token it speaks of, if that is in the first row. @param {Frame} frame */
   point(frame) {
-    const chip = (i) => this.grids.querySelector(`[data-position="${i}"]`);
+    const chips = /** @type {HTMLElement[]} */ ([...this.rows.querySelectorAll('[data-position]')]);
+    const chip = (/** @type {number} */ i) => chips.find((each) => each.dataset.position === String(i)) ?? chips[0];
     const [spoken] = this.spoken(frame).slice(-1);
     const target = chip(spoken ?? this.viewer.lane.free[0]);
     const first = chip(this.viewer.lane.free[0]);
-    const centre = (node) => node.offsetLeft + node.offsetWidth / 2;
+    const centre = (/** @type {HTMLElement} */ node) => node.offsetLeft + node.offsetWidth / 2;
     const room = this.callout.clientWidth - this.bubble.offsetWidth;
     const left = Math.max(0, Math.min(room, centre(first) - this.callout.offsetLeft - 120));
     this.bubble.style.left = `${left}px`;
-    const top = Math.min(...[...this.grids.querySelectorAll('[data-position]')].map((node) => node.offsetTop));
+    const top = Math.min(...chips.map((node) => node.offsetTop));
     this.tip.hidden = target.offsetTop > top + target.offsetHeight / 2;
     this.tip.style.left = `${centre(target) - this.callout.offsetLeft - left}px`;
   }

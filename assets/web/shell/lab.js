@@ -3,30 +3,29 @@
 //
 // `mountLab(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/server/lab.py's offer().
 
-import { h, put, setText } from '../draw/dom.js';
-import { save } from './files.js';
-import { createAddress, numberFrom, openComparison, openIn, parameter } from '../data/links.js';
+import { h, put, sentenceOf, setText } from '../draw/dom.js';
+import { received, save } from './files.js';
+import { createAddress, numberFrom, parameter } from '../data/links.js';
 import { createProjectorButton } from './projector.js';
 import { rich } from '../draw/symbols.js';
 import { Chart } from './chart.js';
-import { lineOf, pathOf, resultFiles, tableOf } from './results.js';
+import { pathOf, resultFiles, select, tableOf } from './results.js';
+import { createRuns } from './runs.js';
 import { createThemeButton } from './theme.js';
 
-const SORTS = { number: 'in order', revocations: 'most revocations', passes: 'most passes', ended: 'how it ended' };
+/** @import { Bridge, Refused, Results } from '../data/messages.js' */
+/** @import { Figure, LabConfig } from './types.js' */
+/** @typedef {{ kind: 'waiting', text: string } | { kind: 'end' }} Told what is said beside results */
 
+/** @param {HTMLElement} root @param {Bridge} bridge @param {LabConfig} config */
 export function mountLab(root, bridge, config) {
+  /** @type {string | null} */
   let lab = null; // the results on screen, as the server knows them
   let running = false;
   let stopping = false; // Stop was pressed, perhaps before the server has said how the run is called
-  let point = null; // the variant whose runs are listed; '' for all
+  /** @type {Map<string, File> | null} */
   let opened = null; // the traces that came with opened results, by folder and name; null for an experiment of this page
 
-  const select = (label, entries) =>
-    h(
-      'select',
-      { class: 'dv-select', 'aria-label': label },
-      entries.map(({ name, title }) => h('option', { value: name }, title)),
-    );
   const experiment = select('Experiment', config.experiments);
   const task = select('Task', config.tasks);
   const model = select(
@@ -58,7 +57,7 @@ export function mountLab(root, bridge, config) {
   );
   const every = h(
     'button',
-    { class: 'dv-btn dv-mini', type: 'button', hidden: true, onclick: () => openRuns('') },
+    { class: 'dv-btn dv-mini', type: 'button', hidden: true, onclick: () => runs.open('') },
     'All samples',
   );
   const rows = h(
@@ -71,68 +70,41 @@ export function mountLab(root, bridge, config) {
     { class: 'dv-btn dv-mini', type: 'button', onclick: () => download('tables') },
     'Download tables (.md)',
   );
-  const picker = (label, more) =>
-    h('input', {
+  /** @param {string} name @param {string} label @param {object} which */
+  const opener = (name, label, which) => {
+    /** @type {HTMLInputElement} */
+    const input = h('input', {
       type: 'file',
       multiple: true,
       hidden: true,
       'aria-label': label,
-      onchange: ({ target }) => {
-        openFiles([...target.files]);
-        target.value = '';
+      onchange: () => {
+        openFiles([...(input.files ?? [])]);
+        input.value = '';
       },
-      ...more,
+      ...which,
     });
-  const files = picker('Results files', { accept: '.jsonl,.json,.gz' });
-  const folder = picker('Results folder', { webkitdirectory: true });
+    return [h('button', { class: 'dv-btn', type: 'button', onclick: () => input.click() }, name), input];
+  };
   const openers = [
-    [files, 'Open results'],
-    [folder, 'Open folder'],
-  ].map(([input, label]) => [
-    h('button', { class: 'dv-btn', type: 'button', onclick: () => input.click() }, label),
-    input,
-  ]);
+    opener('Open results', 'Results files', { accept: '.jsonl,.json,.gz' }),
+    opener('Open folder', 'Results folder', { webkitdirectory: true }),
+  ];
   const bar = h('progress', { class: 'dx-bar', max: 1, value: 0, hidden: true, 'aria-label': 'Progress' });
   const status = h('span', { class: 'dx-status', role: 'status' });
   const shows = h('p', { class: 'dx-shows' });
   const message = h('p', { class: 'dv-warn', role: 'alert', hidden: true });
   const about = h('p', { class: 'dx-about' });
   const command = h('code', { class: 'dx-command', hidden: true });
-  const chart = new Chart(bridge, (variant) => openRuns(variant));
+  const chart = new Chart(bridge, (variant) => runs.open(variant));
   const tables = h('div', { class: 'dx-tables' });
-  const title = h('h2', {});
-  const count = h('span', { class: 'dv-sub', role: 'status' });
-  const list = h('ol', { class: 'dx-list' });
-  const which = select('Variant', []);
-  const only = select(
-    'Which are shown',
-    config.only.map((name) => ({ name, title: name })),
-  );
-  const sort = select(
-    'Sort by',
-    config.sorts.map((name) => ({ name, title: SORTS[name] ?? name })),
-  );
-  const search = h('input', {
-    class: 'dv-input',
-    type: 'search',
-    placeholder: 'find',
-    maxlength: 100,
-    'aria-label': 'Find',
+  const runs = createRuns(bridge, config, {
+    lab: () => lab,
+    model: () => model.value,
+    traces: () => opened,
+    complain,
+    onChange: () => address.remember(),
   });
-  const runs = h(
-    'section',
-    { class: 'dv-panel dx-runs', 'aria-label': 'Decodes', hidden: true },
-    h(
-      'div',
-      { class: 'dx-head' },
-      title,
-      count,
-      h('span', { class: 'dv-grow' }),
-      h('button', { class: 'dv-btn dv-mini', type: 'button', 'aria-label': 'close', onclick: () => closeRuns() }, '×'),
-    ),
-    !bridge.recorded && h('div', { class: 'dx-head dx-filters' }, which, only, sort, search),
-    list,
-  );
 
   root.classList.add('dv', 'dw', 'dx');
   put(
@@ -175,12 +147,12 @@ export function mountLab(root, bridge, config) {
         chart.box,
         tables,
       ),
-      runs,
+      runs.box,
     ),
   );
 
   function chosen() {
-    return config.experiments.find(({ name }) => name === experiment.value);
+    return config.experiments.find(({ name }) => name === experiment.value) ?? config.experiments[0];
   }
 
   // The address holds the experiment, its task, how much of it is run, and the point whose runs are listed.
@@ -194,25 +166,29 @@ export function mountLab(root, bridge, config) {
         task: task.value,
         samples: samples.value,
         seed: seed.value,
-        point: opened ? undefined : (point ?? undefined),
+        point: opened ? undefined : (runs.point() ?? undefined),
       },
     }),
     (_, same) => {
-      const names = (entries) => entries.map(({ name }) => name);
+      /** @param {HTMLSelectElement} box @param {string} name @param {{ name: string }[]} known */
       const pick = (box, name, known) => {
-        if (known.includes(parameter(name))) box.value = parameter(name);
+        const value = parameter(name);
+        if (known.some((each) => each.name === value)) box.value = value ?? '';
       };
       const wanted = parameter('point');
       if (!same) {
-        pick(experiment, 'lab', names(config.experiments));
+        pick(experiment, 'lab', config.experiments);
         task.value = chosen().task;
-        pick(task, 'task', names(config.tasks));
-        samples.value = numberFrom(parameter('samples'), samples.value);
-        seed.value = numberFrom(parameter('seed'), seed.value);
+        pick(task, 'task', config.tasks);
+        for (const [box, name] of /** @type {const} */ ([
+          [samples, 'samples'],
+          [seed, 'seed'],
+        ]))
+          box.value = String(numberFrom(parameter(name)) ?? box.value);
       }
       address.hold();
       (same ? Promise.resolve() : choose(true))
-        .then(() => (opened ? null : wanted !== null && lab ? openRuns(wanted) : closeRuns()))
+        .then(() => (opened ? null : wanted !== null && lab ? runs.open(wanted) : runs.close()))
         .then(address.rest);
     },
   );
@@ -240,7 +216,7 @@ export function mountLab(root, bridge, config) {
     if (!running && !opened && stem === `${experiment.value}-${task.value}`) hear(reply);
   }
 
-  /** Nothing on screen but a sentence. */
+  /** Nothing on screen but a sentence. @param {string} sentence */
   function clear(sentence) {
     lab = opened = null;
     root.classList.remove('dx-only');
@@ -248,7 +224,7 @@ export function mountLab(root, bridge, config) {
     command.hidden = every.hidden = rows.hidden = tablesFile.hidden = true;
     put(tables);
     chart.clear();
-    closeRuns();
+    runs.close();
   }
 
   function run() {
@@ -266,7 +242,7 @@ export function mountLab(root, bridge, config) {
       samples: number(samples),
       seed: number(seed),
     };
-    bridge.ask(request, (reply) => {
+    bridge.ask(request, (/** @type {Results | Refused | Told} */ reply) => {
       if (reply.kind !== 'end') return hear(reply);
       running = false;
       draw();
@@ -277,11 +253,13 @@ export function mountLab(root, bridge, config) {
     if (lab) bridge.call('lab_stop', { lab });
   }
 
-  const number = (input) => (input.value === '' ? null : Number(input.value));
+  const number = (/** @type {HTMLInputElement} */ input) => (input.value === '' ? null : Number(input.value));
 
+  /** @param {Results | Refused | Told} reply */
   function hear(reply) {
     if (reply.kind === 'error') return complain(reply.text);
     if (reply.kind === 'waiting') return setText(status, reply.text);
+    if (reply.kind === 'end') return;
     if (!running && reply.kind === 'progress') return;
     lab = reply.lab;
     if (running && stopping) halt();
@@ -294,15 +272,11 @@ export function mountLab(root, bridge, config) {
     root.classList.toggle('dx-only', !reply.figure && reply.done > 0);
     rows.hidden = !reply.files.includes('rows');
     tablesFile.hidden = !reply.files.includes('tables');
-    every.hidden = bridge.recorded || !reply.variants.length;
-    put(
-      which,
-      ['', ...reply.variants].map((name) => h('option', { value: name }, name.replaceAll('τ_', 'τ') || 'all variants')),
-    );
-    which.value = point ?? '';
+    every.hidden = !!bridge.recorded || !reply.variants.length;
+    runs.offer(reply.variants);
     put(
       tables,
-      reply.tables.map((table) => tableOf(table, (variant) => openRuns(variant))),
+      reply.tables.map((table) => tableOf(table, runs.open)),
     );
     if (reply.figure) drawChart(reply.figure);
   }
@@ -313,107 +287,20 @@ export function mountLab(root, bridge, config) {
     if (!running) setText(status, '');
   }
 
+  /** @param {string | null} text */
   function complain(text) {
     message.hidden = !text;
     setText(message, text || '');
   }
 
-  const drawChart = (figure) => chart.draw(figure).catch((error) => complain(error.message));
-
-  // The decodes behind a point.
-
-  async function openRuns(variant, shown = runs.hidden ? 'all' : only.value) {
-    only.value = shown;
-    point = variant;
-    which.value = variant;
-    if (await listRuns()) runs.querySelector('button').focus();
-  }
-
-  /** The samples that the filters ask for. */
-  async function listRuns() {
-    const asked = { lab, variant: point, only: only.value, sort: sort.value, text: search.value };
-    const reply = await bridge.call('lab_runs', asked);
-    if (reply.kind === 'error') return complain(reply.text);
-    if (asked.variant !== point || asked.lab !== lab) return false;
-    complain(null);
-    address.remember();
-    runs.hidden = false;
-    put(title, rich(point || 'All samples'));
-    setText(
-      count,
-      `${reply.all} runs, ${reply.wrong} wrong${reply.count > reply.runs.length ? `; the first ${reply.runs.length} of ${reply.count}` : reply.count < reply.all ? `; ${reply.count} listed` : ''}`,
-    );
-    put(
-      list,
-      reply.runs.map((each) =>
-        h(
-          'li',
-          {},
-          bridge.recorded
-            ? h('span', { class: 'dx-run' }, lineOf(each, point))
-            : [
-                h(
-                  'button',
-                  { class: 'dx-run', type: 'button', title: 'Open in Watch', onclick: () => watch(each) },
-                  lineOf(each, point),
-                ),
-                h(
-                  'button',
-                  {
-                    class: 'dw-link',
-                    type: 'button',
-                    'aria-label': `Compare sample ${each.item}`,
-                    title: 'Other decoders on the same, in Compare',
-                    onclick: () => compare(each),
-                  },
-                  'Compare',
-                ),
-              ],
-        ),
-      ),
-    );
-    return true;
-  }
-
-  function closeRuns() {
-    point = null;
-    runs.hidden = true;
-    address.remember();
-  }
-
-  const known = (name) => (config.models.includes(name) ? name : model.value);
-
-  /** The traces of a sample among the files that were opened; null if one is not there. */
-  function tracesOf(found) {
-    const there = found.map(
-      ([place, name]) => opened?.get(`${place}/${config.run.traces}/${name}`) ?? opened?.get(name),
-    );
-    if (there.every(Boolean)) return there;
-    complain(
-      `The decode of this sample is in ${config.run.traces}/${found[0][1]}; open the folder of the run to have it at hand.`,
-    );
-    return null;
-  }
-
-  function watch({ trace, folder: place, variant, asked, model: name, lanes: [{ decoder, settings }] }) {
-    if (!trace && asked === null) return complain('This sample was not decoded.');
-    if (!trace) return openIn('Watch', { prompt: asked, model: known(name), decoder, settings });
-    const [file] = tracesOf([[place, trace]]) ?? [];
-    if (file) openIn('Watch', { files: [file], names: [variant] });
-  }
-
-  function compare({ traces, names, asked, model: name, lanes }) {
-    if (!traces.length && asked === null) return complain('This sample was not decoded.');
-    if (!traces.length) return openComparison({ prompt: asked, model: known(name), lanes });
-    const found = tracesOf(traces);
-    if (found) openIn('Compare', { files: found, names });
-  }
+  const drawChart = (/** @type {Figure} */ figure) => chart.draw(figure).catch((error) => complain(sentenceOf(error)));
 
   // Results from files: of an experiment, or of a run of lm-eval with its run.json and its traces.
 
-  async function openFiles(found) {
-    if (running || !found.length) return;
-    const sent = await resultFiles(found, config).catch((error) => complain(error.message));
+  /** @param {File[]} chosen */
+  async function openFiles(chosen) {
+    if (running || !chosen.length) return;
+    const sent = await resultFiles(chosen, config).catch((error) => complain(sentenceOf(error)));
     if (!sent) return;
     const reply = await bridge.call('lab_open', { files: sent });
     if (reply.kind === 'error') return complain(reply.text);
@@ -421,27 +308,23 @@ export function mountLab(root, bridge, config) {
     clear('');
     // What is said above is said of what was opened; samples of an evaluation are of no experiment.
     const [name, own] = reply.of ?? [];
-    if (config.experiments.some((each) => each.name === name)) experiment.value = name;
-    if (config.tasks.some((each) => each.name === own)) task.value = own;
+    if (name && config.experiments.some((each) => each.name === name)) experiment.value = name;
+    if (own && config.tasks.some((each) => each.name === own)) task.value = own;
     if (name) introduce();
     else put(shows);
-    const traces = [...found].filter(({ name }) => /\.json(\.gz)?$/.test(name));
+    const traces = chosen.filter(({ name }) => /\.json(\.gz)?$/.test(name));
     opened = new Map(traces.map((file) => [pathOf(file), file]));
     hear(reply);
-    openRuns('', 'wrong');
+    runs.open('', 'wrong');
   }
 
+  /** @param {'rows' | 'tables'} kind */
   async function download(kind) {
     const reply = await bridge.call('lab_file', { lab, kind });
     if (reply.kind === 'error') complain(reply.text);
-    else save(reply);
+    else save(reply.name, received(reply));
   }
 
-  which.addEventListener('change', () => {
-    point = which.value;
-    listRuns();
-  });
-  for (const box of [only, sort, search]) box.addEventListener('change', listRuns);
   experiment.addEventListener('change', () => choose());
   task.addEventListener('change', () => choose(true));
   draw();

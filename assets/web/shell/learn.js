@@ -10,11 +10,18 @@ import { GLOSSARY, formula } from '../draw/symbols.js';
 import { createThemeButton } from './theme.js';
 import { createViewer } from './viewer.js';
 
+/** @import { Bridge, Entry, Request } from '../data/messages.js' */
+/** @import { State } from '../panels/types.js' */
+/** @import { LearnConfig, Lesson } from './types.js' */
+
+/** @param {HTMLElement} root @param {Bridge} bridge @param {LearnConfig} config */
 export function mountLearn(root, bridge, config) {
   const { lessons } = config;
   let current = -1;
+  /** @type {Request | null} */
   let asked = null; // what the run on screen was started with
-  let opening = {}; // the view its page begins with, or what its answer shows
+  /** @type {Partial<State> & { step: number, position: number }} */
+  let opening = { step: 0, position: -1 }; // the view its page begins with, or what its answer shows
 
   const title = h('h2', { class: 'dl-title', tabindex: '-1' });
   const place = h('span', { class: 'dl-place' });
@@ -87,13 +94,14 @@ export function mountLearn(root, bridge, config) {
   const client = new Client(root, bridge, { say: complain, refuse: complain, tell: complain, again: () => asked });
   client.viewer = viewer;
 
-  /** The view a page opens with. */
+  /** The view a page opens with. @param {Partial<State>} show */
   const usual = ({ order, reach, side, map }) => ({ order, reach, side, map, hideLater: true });
 
+  /** @param {Partial<State> & { step: number, position: number }} state @returns {Entry} */
   const placed = ({ step, position, ...view }) => ({
-    place: current,
+    place: lessons[current].name,
     values: {
-      lesson: current + 1,
+      lesson: lessons[current].name,
       step,
       select: position >= 0 ? position : undefined,
       view: viewTo(view, usual(lessons[current].show)),
@@ -105,7 +113,10 @@ export function mountLearn(root, bridge, config) {
     'Learn',
     () => placed(viewer.getState()),
     (_, same) => {
-      const number = Math.min(Math.max(numberFrom(parameter('lesson'), 1) - 1, 0), lessons.length - 1);
+      const wanted = parameter('lesson'); // a name, or a number of version 0.2
+      const isWanted = (/** @type {Lesson} */ { name, was }) =>
+        name === wanted || was.includes(numberFrom(wanted) ?? 0);
+      const number = Math.max(0, lessons.findIndex(isWanted));
       const [step, position] = [numberFrom(parameter('step')), numberFrom(parameter('select'))];
       const view = viewFrom(parameter('view'), usual(lessons[number].show));
       const state = { ...view, ...(step !== null && { step }), ...(position !== null && { position }) };
@@ -114,13 +125,16 @@ export function mountLearn(root, bridge, config) {
     },
   );
 
-  /** Another page, chosen by the reader. */
+  /** Another page, chosen by the reader. @param {number} number */
   function turnTo(number) {
     open(number);
     title.focus();
   }
 
-  /** A page; `state` is where in its decode one looks, if not where the page begins. */
+  /**
+   * A page; `state` is where in its decode one looks, if not where the page begins.
+   * @param {number} number @param {Partial<State>} [state]
+   */
   function open(number, state = {}) {
     current = Math.min(Math.max(number, 0), lessons.length - 1);
     const lesson = lessons[current];
@@ -142,16 +156,18 @@ export function mountLearn(root, bridge, config) {
     decode(lesson.show, state);
   }
 
+  /** @param {Lesson['show']} wanted @param {Partial<State>} chosen */
   function decode(wanted, chosen) {
     const { step = 0, position = -1 } = wanted;
     opening = { step, position, lane: 0, ...viewFrom(null, usual(wanted)), ...chosen };
     address.enter(placed(opening));
     const { prompt, lanes, decoder, settings } = wanted;
-    asked = lanes ? { prompt, lanes } : { prompt, decoder, settings };
+    const what = lanes ? { prompt, lanes } : { prompt, decoder, settings };
+    asked = what;
     viewer.expectLoad(true);
     client.replace(() =>
       client.start(
-        asked,
+        what,
         (reply) => viewer.load(reply.payloads || reply.payload, { ...opening, goal: opening.step }),
         () =>
           advance(null, () => {
@@ -162,6 +178,7 @@ export function mountLearn(root, bridge, config) {
     );
   }
 
+  /** @param {number | null} steps @param {() => void} [then] */
   function advance(steps, then) {
     client.advance(steps, lessons[current].show.lanes ? null : client.here, then);
   }
@@ -175,6 +192,7 @@ export function mountLearn(root, bridge, config) {
     viewer.setState({ ...view });
   }
 
+  /** @param {string | null} sentence */
   function complain(sentence) {
     setText(message, sentence ?? '');
     message.hidden = !sentence;

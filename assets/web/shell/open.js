@@ -8,26 +8,35 @@
 //   // the answer: { type: 'dard-opened', ok: true | false, text: what was wrong }
 
 import { createAlone } from './alone.js';
-import { h, put, setText } from '../draw/dom.js';
+import { byId, h, put, sentenceOf, setText } from '../draw/dom.js';
 import { contents } from './exports.js';
 import { chosenFiles, onDrop, traceName } from './files.js';
 import { bounded, unpack } from '../data/packed.js';
 import { readTrace } from '../data/trace.js';
+
+/** @import { Payload } from '../data/unpack.js' */
+/** @import { Reader } from '../data/trace.js' */
+/** @import { Child } from '../draw/types.js' */
+/** @typedef {{ name: string, read(most: number): Promise<Uint8Array> }} Source */
 
 const PATIENCE = 30000; // milliseconds another server may take
 const ADDRESS_AT_MOST = 2000; // characters
 const LANES_AT_MOST = 4;
 
 const viewer = createAlone();
-const [title, about, prompt, notice, tools] = ['title', 'about', 'prompt', 'notice', 'tools'].map((name) =>
-  document.getElementById(name),
-);
-const reader = unpack(document.getElementById('data').textContent);
+const [title, about, prompt, notice, tools] = ['title', 'about', 'prompt', 'notice', 'tools'].map(byId);
+/** @type {Promise<Reader>} */
+const reader = unpack(byId('data').textContent);
+/** @type {(Payload & { file: string })[]} */
 let shown = []; // traces on screen
 let theirs = true; // what is on screen was not chosen by the visitor
+/** @type {Promise<unknown>} */
 let work = Promise.resolve(); // one after the other
 
-/** Reads every source before anything on screen changes; with `beside`, they join what is there. Resolves to what was wrong. */
+/**
+ * Reads every source before anything on screen changes; with `beside`, they join what is there. Resolves to what was wrong.
+ * @param {Source[]} sources
+ */
 function show(sources, beside = false) {
   const result = work.then(async () => {
     try {
@@ -36,12 +45,13 @@ function show(sources, beside = false) {
       if (kept.length + sources.length > LANES_AT_MOST)
         throw new Error(`At most ${LANES_AT_MOST} traces are shown side by side.`);
       const known = await reader;
+      /** @type {typeof shown} */
       const found = [];
       for (const { name, read } of sources) {
         const trace = await read(known.limits.file)
           .then((bytes) => readTrace(bytes, known))
           .catch((error) => {
-            throw new Error(`${name}: ${error.message}`);
+            throw new Error(`${name}: ${sentenceOf(error)}`);
           });
         found.push({ ...trace, file: name });
       }
@@ -55,8 +65,8 @@ function show(sources, beside = false) {
       say(null);
       return null;
     } catch (error) {
-      say(error.message);
-      return error.message;
+      say(sentenceOf(error));
+      return sentenceOf(error);
     }
   });
   work = result;
@@ -80,19 +90,22 @@ function describe() {
   beside.hidden = false;
 }
 
-/** What the visitor chose. */
+/** What the visitor chose. @param {Iterable<File> | null} files @param {boolean} beside */
 function choose(files, beside) {
-  show(chosenFiles(files), beside).then((wrong) => {
+  show(chosenFiles(files ?? []), beside).then((wrong) => {
     theirs &&= !!wrong;
   });
 }
 
+/** @param {string | null} text @param {...Child} more */
 function say(text, ...more) {
   notice.hidden = !text;
   put(notice, text ?? '', more);
 }
 
+/** @param {string} name @param {boolean} beside */
 const button = (name, beside) => {
+  /** @type {HTMLInputElement} */
   const input = h('input', {
     type: 'file',
     multiple: true,
@@ -111,18 +124,14 @@ onDrop(document.body, (files) => choose(files, false));
 
 // From an address.
 
+/** @param {string} address @returns {Source} */
 function fetched(address) {
   const short = address.slice(0, 200);
   return {
-    name: traceName(short.split(/[?#]/)[0].split('/').at(-1)),
+    name: traceName(short.split(/[?#]/)[0].split('/').at(-1) ?? ''),
     async read(most) {
-      let url = null;
-      try {
-        url = new URL(address, location.href);
-      } catch {
-        /* said below */
-      }
-      if (address.length > ADDRESS_AT_MOST || !['http:', 'https:'].includes(url?.protocol))
+      const url = URL.canParse(address, location.href) ? new URL(address, location.href) : null;
+      if (address.length > ADDRESS_AT_MOST || !url || !['http:', 'https:'].includes(url.protocol))
         throw new Error('?url= must be an http or https address, or a path on this server');
       const answer = await fetch(url, {
         credentials: 'omit',
@@ -141,13 +150,14 @@ function fetched(address) {
 
 // From another window. It may send what it likes; what the visitor has opened is only replaced by the visitor.
 
+/** @type {Window | null} */
 const other = window.opener ?? (window.parent === window ? null : window.parent);
 
 addEventListener('message', ({ source, origin, data }) => {
   if (!other || source !== other || data?.type !== 'dard-trace') return;
-  const answer = (text) =>
-    source.postMessage({ type: 'dard-opened', ok: !text, text: text ?? '' }, origin === 'null' ? '*' : origin);
-  const read = async (most) => {
+  const answer = (/** @type {string | null} */ text) =>
+    other.postMessage({ type: 'dard-opened', ok: !text, text: text ?? '' }, origin === 'null' ? '*' : origin);
+  const read = async (/** @type {number} */ most) => {
     const { trace } = data;
     if ((trace?.length ?? trace?.byteLength) > most) throw new Error(`trace file is larger than ${most >> 20} MB`);
     if (typeof trace === 'string') return new TextEncoder().encode(trace);

@@ -4,51 +4,53 @@
 import { h, put } from '../draw/dom.js';
 import { readFile } from './files.js';
 
-export function createPicture(bridge, config, receive) {
-  let chosen = []; // {image, width, height, small} as the server knows them
+/** @import { Bridge, Kept, Refused } from '../data/messages.js' */
+/** @import { Card, Config, Pictured } from './types.js' */
+
+/** @param {Bridge} bridge @param {Config} config @param {(refused: Refused) => void} refuse */
+export function createPicture(bridge, config, refuse) {
+  /** @type {Kept[]} */
+  let chosen = [];
+  /** @type {Partial<Card>} */
   let card = {};
 
+  /** @type {HTMLInputElement} */
   const input = h('input', {
     type: 'file',
     accept: 'image/*',
     hidden: true,
     'aria-label': 'Picture file',
-    onchange: () => open(input.files[0]),
+    onchange: () => open(input.files?.[0]),
   });
   const button = h(
     'button',
     { class: 'dv-btn', type: 'button', hidden: true, onclick: () => input.click() },
     'Picture',
   );
-  const tick = (text, title) => {
-    const box = h('input', { type: 'checkbox' });
-    return [box, h('label', { class: 'dw-tick', title, hidden: true }, box, text)];
-  };
-  const [think, thinkLabel] = tick(
-    'Think first',
-    'tells the model to think before it answers, in the words it was tuned on',
-  );
-  const [squeeze, squeezeLabel] = tick(
-    'Whole picture',
-    'squeezes a picture to a square; otherwise its middle is shown',
-  );
+  const think = h('input', { type: 'checkbox' });
+  const squeeze = h('input', { type: 'checkbox' });
+  const thinking = 'tells the model to think before it answers, in the words it was tuned on';
+  const thinkLabel = h('label', { class: 'dw-tick', title: thinking, hidden: true }, think, 'Think first');
+  const squeezing = 'squeezes a picture to a square; otherwise its middle is shown';
+  const squeezeLabel = h('label', { class: 'dw-tick', title: squeezing, hidden: true }, squeeze, 'Whole picture');
   const list = h('div', {});
   const box = h('figure', { class: 'dw-picture', hidden: true }, list, squeezeLabel);
 
+  /** @param {File} [file] */
   async function open(file) {
     input.value = '';
     if (!file) return;
     if (file.size > config.limits.upload)
-      return receive({ kind: 'error', text: `That file is larger than ${config.limits.upload >> 20} MB.` });
+      return refuse({ kind: 'error', text: `That file is larger than ${config.limits.upload >> 20} MB.` });
     if (chosen.length >= config.limits.images)
-      return receive({
+      return refuse({
         kind: 'error',
         text: `At most ${config.limits.images} pictures go with a prompt; remove one first.`,
       });
-    receive(await bridge.call('open_image', { data: await readFile(file) }), (reply) => {
-      chosen.push(reply);
-      draw();
-    });
+    const reply = await bridge.call('open_image', { data: await readFile(file) });
+    if (reply.kind === 'error') return refuse(reply);
+    chosen.push(reply);
+    draw();
   }
 
   function draw() {
@@ -87,12 +89,12 @@ export function createPicture(bridge, config, receive) {
   return {
     tools: [thinkLabel, button, input],
     box,
-    /** Shown only for a model that takes pictures, or can be told to think. */
+    /** Shown only for a model that takes pictures, or can be told to think. @param {string} model */
     follow(model) {
       card = config.cards[model] || {};
       draw();
     },
-    /** What a request must say about it. */
+    /** What a request must say about it. @returns {Pictured} */
     request: () => ({
       ...(card.images && chosen.length
         ? { images: chosen.map((each) => each.image), fit: squeeze.checked ? 'squeeze' : 'crop' }

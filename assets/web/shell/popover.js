@@ -2,7 +2,10 @@
 
 import { h } from '../draw/dom.js';
 
-/** A panel that opens below its button and closes on Escape or a click elsewhere. */
+/**
+ * A panel that opens below its button and closes on Escape or a click elsewhere.
+ * @param {HTMLElement} root @param {string} label @param {import('../draw/types.js').Child} content @param {boolean} [wide]
+ */
 export function createPopover(root, label, content, wide = true) {
   const panel = h('div', { class: wide ? 'dw-panel' : 'dw-panel dw-narrow', hidden: true }, content);
   const button = h(
@@ -15,8 +18,8 @@ export function createPopover(root, label, content, wide = true) {
     button.setAttribute('aria-expanded', String(open));
   }
   document.addEventListener('click', (event) => {
-    if (!panel.hidden && event.target.isConnected && !panel.contains(event.target) && event.target !== button)
-      toggle(false);
+    const target = /** @type {Node} */ (event.target);
+    if (!panel.hidden && target.isConnected && !panel.contains(target) && target !== button) toggle(false);
   });
   root.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape' || panel.hidden) return;

@@ -2,8 +2,9 @@
 
 import { createAlone } from './alone.js';
 import { unpack } from '../data/packed.js';
+import { byId } from '../draw/dom.js';
 
 const viewer = createAlone();
-unpack(document.getElementById('data').textContent)
+unpack(byId('data').textContent)
   .then((data) => viewer.load(data))
   .then(() => document.body.setAttribute('data-ready', ''));

@@ -4,9 +4,22 @@ import { h, passesOf } from '../draw/dom.js';
 import { readFile } from './files.js';
 import { rich } from '../draw/symbols.js';
 
-/** A table of results; `open(variant)` shows the samples behind a line. */
+/** @import { LabConfig, Run, Table } from './types.js' */
+
+/** @param {string} label @param {{ name: string, title: string }[]} entries */
+export const select = (label, entries) =>
+  h(
+    'select',
+    { class: 'dv-select', 'aria-label': label },
+    entries.map(({ name, title }) => h('option', { value: name }, title)),
+  );
+
+/**
+ * A table of results; `open(variant)` shows the samples behind a line.
+ * @param {Table} table @param {(variant: string) => void} open
+ */
 export function tableOf({ caption, columns, rows: lines, variants }, open) {
-  const first = (line, n) =>
+  const first = (/** @type {string[]} */ line, /** @type {number} */ n) =>
     variants[n]
       ? h('button', { class: 'dw-link', type: 'button', onclick: () => open(variants[n]) }, rich(line[0]))
       : rich(line[0]);
@@ -46,14 +59,12 @@ export function tableOf({ caption, columns, rows: lines, variants }, open) {
   );
 }
 
-/** A sample: its verdict, its question, its answer and how it came about; `alone` where all are of one variant. */
+/**
+ * A sample: its verdict, its question, its answer and how it came about; `alone` where all are of one variant.
+ * @param {Run} run @param {string} alone
+ */
 export function lineOf({ right, prompt, item, target, text, variant, passes, revocations, ended_by: ended }, alone) {
-  const facts = [
-    !alone && variant,
-    passes != null && passesOf(passes),
-    revocations > 0 && `${revocations} revoked`,
-    ended,
-  ];
+  const facts = [!alone && variant, passes != null && passesOf(passes), revocations && `${revocations} revoked`, ended];
   return [
     h('b', {}, right == null ? '?' : right ? '✓' : '✗'),
     h('span', {}, prompt || `${item} ${target && `→ ${target}`}`),
@@ -62,16 +73,17 @@ export function lineOf({ right, prompt, item, target, text, variant, passes, rev
   ];
 }
 
-/** Where a file lay in the folder that was chosen. */
+/** Where a file lay in the folder that was chosen. @param {File} file */
 export const pathOf = (file) => file.webkitRelativePath || file.name;
 
 /**
  * Results among files: of an experiment, or of a run of lm-eval with its run.json and its traces, as the server takes them.
  * Throws an Error with a sentence where there are none, or too many.
+ * @param {File[]} files @param {LabConfig} config
  */
 export async function resultFiles(files, config) {
   const chosen = [...files].sort((a, b) => (pathOf(a) < pathOf(b) ? -1 : 1)); // a folder's files come in any order
-  const place = (file) => pathOf(file).split('/').slice(0, -1).join('/');
+  const place = (/** @type {File} */ file) => pathOf(file).split('/').slice(0, -1).join('/');
   const evaluations = chosen.filter(({ name }) => name === config.run.rows);
   const rowsFiles = evaluations.length ? evaluations : chosen.filter(({ name }) => name.endsWith('.jsonl'));
   if (!rowsFiles.length || rowsFiles.length > config.files)

@@ -8,13 +8,18 @@
 import { h, put, setText } from '../draw/dom.js';
 import { symbol } from '../draw/symbols.js';
 
+/** @import { Checked, Config, Setting, Value, Values } from './types.js' */
+
 const LENGTHS = ['gen_length', 'block_length'];
 
+/** @param {Config} config */
 export function createSettings(config) {
   let decoder = config.decoders[0];
   const common = new Set(decoder.settings.filter((each) => !each.own).map((each) => each.name));
-  let values = {}; // name → value, what was chosen
+  /** @type {Values} */
+  let values = {}; // what was chosen
   let prompt = ''; // for which this is
+  /** @type {{ of: string, values: Values }} */
   let lengths = { of: '', values: {} }; // what came with a prompt
   let listener = () => {};
   const modelPicker = h(
@@ -29,7 +34,7 @@ export function createSettings(config) {
     config.decoders.map((each) => h('option', { value: each.name }, each.title)),
   );
   const fields = h('div', { class: 'dw-fields' });
-  const room = h('small', { class: 'dw-room', 'aria-live': 'polite' });
+  const budget = h('small', { class: 'dw-room', 'aria-live': 'polite' });
   const presets = h('div', { class: 'dw-presets' });
   const element = h(
     'div',
@@ -52,6 +57,7 @@ export function createSettings(config) {
   const tellModel = () => setText(about, config.cards[modelPicker.value]?.about || '');
   decoderPicker.addEventListener('change', () => choose(decoderPicker.value));
 
+  /** @param {string} name */
   function choose(name) {
     decoder = config.decoders.find((each) => each.name === name) || decoder;
     decoderPicker.value = decoder.name;
@@ -59,7 +65,10 @@ export function createSettings(config) {
     build();
   }
 
-  /** What was chosen of those settings of this decoder. */
+  /**
+   * What was chosen of those settings of this decoder.
+   * @param {(setting: Setting) => boolean} which @returns {Values}
+   */
   const chosen = (which) =>
     Object.fromEntries(
       decoder.settings
@@ -67,32 +76,37 @@ export function createSettings(config) {
         .map(({ name }) => [name, values[name]]),
     );
 
-  /** All that differs from what is used anyway. */
-  const asked = () => ({ ...(lengths.of === prompt && lengths.values), ...values });
+  /** All that differs from what is used anyway. @returns {Values} */
+  const special = () => ({ ...(lengths.of === prompt && lengths.values), ...values });
 
-  const of = (name) => decoder.settings.find((each) => each.name === name);
+  /** @param {string} name */
   const current = (name) =>
-    Object.hasOwn(asked(), name) ? asked()[name] : usual(modelPicker.value, decoder.name, name);
+    Object.hasOwn(special(), name) ? special()[name] : usual(modelPicker.value, decoder.name, name);
 
-  /** What a decoder uses on a model where nothing else is asked for. */
+  /**
+   * What a decoder uses on a model where nothing else is asked for.
+   * @param {string} model @param {string} decoderName @param {string} name
+   */
   function usual(model, decoderName, name) {
+    const { settings } = config.decoders.find((each) => each.name === decoderName) ?? {};
     const known = config.defaults[model]?.[decoderName];
-    return known
-      ? known[name]
-      : config.decoders.find((each) => each.name === decoderName)?.settings.find((each) => each.name === name)?.default;
+    return /** @type {Value} */ (known ? known[name] : settings?.find((each) => each.name === name)?.default);
   }
 
+  /** @param {string} name @param {Value} value */
   function change(name, value) {
-    if (value === null && !of(name).optional) delete values[name];
+    const above = (/** @type {Value | undefined} */ a, /** @type {Value | undefined} */ b) => Number(a) > Number(b);
+    if (value === null && !decoder.settings.find((each) => each.name === name)?.optional) delete values[name];
     else values[name] = value;
     for (const { name: low, below: high } of decoder.settings) {
-      if (name === low && current(high) < value) values[high] = value;
-      if (name === high && current(low) > value) values[low] = value;
+      if (high && name === low && above(value, current(high))) values[high] = value;
+      if (high && name === high && above(current(low), value)) values[low] = value;
     }
     for (const refresh of refreshers) refresh();
     listener();
   }
 
+  /** @type {(() => void)[]} */
   let refreshers = [];
   function build() {
     refreshers = [];
@@ -122,6 +136,7 @@ export function createSettings(config) {
     listener();
   }
 
+  /** @param {Setting} each */
   function field(each) {
     const label = each.symbol || pretty(each.name);
     const id = `dw-${each.name}`;
@@ -134,6 +149,7 @@ export function createSettings(config) {
               (option) => !each.choices.includes(option),
             )
           : [];
+      /** @type {HTMLSelectElement} */
       const select = h(
         'select',
         {
@@ -151,6 +167,7 @@ export function createSettings(config) {
     } else {
       const whole = each.kind === 'int';
       const step = whole ? 1 : 0.01;
+      /** @type {HTMLInputElement} */
       const box = h('input', {
         id,
         'aria-label': label,
@@ -164,10 +181,11 @@ export function createSettings(config) {
       });
       refreshers.push(() => {
         const value = current(each.name);
-        box.value = Number.isFinite(value) ? String(whole ? value : Number(value.toFixed(4))) : '';
+        box.value = typeof value === 'number' ? String(whole ? value : Number(value.toFixed(4))) : '';
       });
       controls = [box];
       if (!whole && each.low === 0 && each.high === 1) {
+        /** @type {HTMLInputElement} */
         const range = h('input', {
           type: 'range',
           min: 0,
@@ -187,7 +205,7 @@ export function createSettings(config) {
       { class: 'dw-field', title: `${each.name}: ${each.allowed}` },
       h('label', { for: id }, symbol(each.symbol || each.name, label)),
       h('span', { class: 'dw-control' }, controls),
-      each.name === 'gen_length' && room,
+      each.name === 'gen_length' && budget,
       help,
     );
     refreshers.forEach((refresh) => refresh());
@@ -204,21 +222,33 @@ export function createSettings(config) {
     values: () =>
       config.defaults[modelPicker.value]
         ? Object.fromEntries(decoder.settings.map(({ name }) => [name, current(name)]))
-        : asked(),
-    /** Of a request's settings those that a link must hold: what is used anyway is left out. */
+        : special(),
+    /**
+     * Of a request's settings those that a link must hold: what is used anyway is left out.
+     * @param {string} model @param {string} name @param {Values} chosen @returns {Values}
+     */
     unusual: (model, name, chosen) =>
       Object.fromEntries(
         Object.entries(chosen).filter(([key, value]) => !config.defaults[model] || value !== usual(model, name, key)),
       ),
-    /** Of some settings those that belong to decoders, or those that all decoders have. */
+    /**
+     * Of some settings those that belong to decoders, or those that all decoders have.
+     * @param {Values} some @param {boolean} own @returns {Values}
+     */
     pick: (some, own) => Object.fromEntries(Object.entries(some).filter(([key]) => common.has(key) !== own)),
-    /** The server tells what a model that was loaded meanwhile uses. */
+    /**
+     * The server tells what a model that was loaded meanwhile uses.
+     * @param {string} model @param {Record<string, Values> | null} [defaults]
+     */
     learn(model, defaults) {
       if (defaults) config.defaults[model] = defaults;
       for (const refresh of refreshers) refresh();
       listener();
     },
-    /** The settings of a decoder, or of all. */
+    /**
+     * The settings of a decoder, or of all.
+     * @param {string} [only]
+     */
     names: (only) => [
       ...new Set(
         config.decoders
@@ -227,7 +257,10 @@ export function createSettings(config) {
       ),
     ],
     change,
-    /** Another prompt, maybe. */
+    /**
+     * Another prompt, maybe.
+     * @param {string} text
+     */
     follow(text) {
       if (text === prompt) return;
       const before = LENGTHS.map(current);
@@ -236,7 +269,10 @@ export function createSettings(config) {
       for (const refresh of refreshers) refresh();
       listener();
     },
-    /** A prompt, and the length that came with it. */
+    /**
+     * A prompt, and the length that came with it.
+     * @param {string} text @param {Values} found
+     */
     give(text, found) {
       for (const name of LENGTHS) delete values[name];
       lengths = { of: text, values: found };
@@ -244,14 +280,20 @@ export function createSettings(config) {
       for (const refresh of refreshers) refresh();
       listener();
     },
-    /** What does not belong to a decoder as it is in other settings, and with them the prompt's length. */
+    /**
+     * What does not belong to a decoder as it is in other settings, and with them the prompt's length.
+     * @param {{ shared(): { prompt: string, lengths: { of: string, values: Values }, values: Values } }} other
+     */
     inherit(other) {
       ({ prompt, lengths } = other.shared());
       values = { ...values, ...other.shared().values };
       build();
     },
     shared: () => ({ prompt, lengths, values: chosen(({ name }) => common.has(name)) }),
-    /** How much of the model's room the run of this lane would take, or why it would not fit; see Studio.check. */
+    /**
+     * How much of the model's token budget the run of this lane would take, or why it would not fit; see Studio.check.
+     * @param {Checked} checked @param {number} [lane]
+     */
     fits({ limit, sizes, text, unknown }, lane = 0) {
       const [before, region] = sizes?.[lane] ?? [];
       const taken = sizes
@@ -259,18 +301,22 @@ export function createSettings(config) {
         : unknown?.length
           ? `at most ${limit} tokens`
           : text;
-      setText(room, limit ? taken : '');
+      setText(budget, limit ? (taken ?? '') : '');
     },
-    onChange: (callback) => {
+    onChange: (/** @type {() => void} */ callback) => {
       listener = callback;
     },
+    /** @param {string} name */
     useModel(name) {
       if (modelPicker.value === name) return;
       modelPicker.value = name;
       tellModel();
       build();
     },
-    /** A decoder, and, with the prompt they came with, its settings. */
+    /**
+     * A decoder, and, with the prompt they came with, its settings.
+     * @param {{ decoder: string, model?: string | null, settings?: Values, prompt?: string }} what
+     */
     set({ model, decoder: name, settings, prompt: text = prompt }) {
       if (model && config.models.includes(model)) modelPicker.value = model;
       tellModel();
@@ -279,12 +325,16 @@ export function createSettings(config) {
       lengths = { of: text, values: {} };
       choose(name);
       for (const each of decoder.settings) {
+        /** @type {Value | undefined} */
         let value = settings?.[each.name];
         if (value === '' || value === null) value = each.optional ? null : undefined;
         if (value === undefined) continue;
         const place = LENGTHS.includes(each.name) ? lengths.values : values;
         place[each.name] =
-          value !== null && each.kind !== 'str' && !each.choices.includes(value) && Number.isFinite(Number(value))
+          value !== null &&
+          each.kind !== 'str' &&
+          !each.choices.includes(String(value)) &&
+          Number.isFinite(Number(value))
             ? Number(value)
             : value;
       }
@@ -310,6 +360,5 @@ export function createSettings(config) {
   };
 }
 
-function pretty(name) {
-  return name.replace(/_/g, ' ').trim();
-}
+/** @param {string} name */
+const pretty = (name) => name.replace(/_/g, ' ').trim();

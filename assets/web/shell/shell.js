@@ -10,13 +10,19 @@ import { createProjectorButton } from './projector.js';
 import { createThemeButton } from './theme.js';
 import { createWords } from './words.js';
 
+/** @import { Bridge } from '../data/messages.js' */
+/** @import { Case, Config, OpenedTrace, Shelled } from './types.js' */
+
+/** @param {HTMLElement} root @param {Bridge} bridge @param {Config} config @param {Shelled} tab */
 export function createShell(
   root,
   bridge,
   config,
   { label, onDecode, onAgain, onCase, onFiles, running, words: host, unlinked = () => null, aside = [], tools = [] },
 ) {
+  /** @type {string | null} */
   let onScreen = null; // the prompt of the run on screen
+  /** @type {ReturnType<typeof setTimeout> | 0} */
   let leaving = 0; // when a notice goes away
 
   const prompt = h('input', {
@@ -44,7 +50,11 @@ export function createShell(
         type: 'button',
         'aria-pressed': 'false',
         title: item.look,
-        onclick: (event) => choose(item, event),
+        // Whoever clicks goes on with what is shown, and its keys; whoever came by keys stays in the row.
+        onclick: (/** @type {MouseEvent} */ { detail, currentTarget }) => {
+          if (detail) /** @type {HTMLElement} */ (currentTarget).blur();
+          onCase(item);
+        },
       },
       item.name,
     ),
@@ -61,15 +71,16 @@ export function createShell(
   const aboutPanel = createPopover(root, 'About this case', about, false);
   aboutPanel.button.hidden = true;
   const viewerBox = h('div', { class: 'dw-viewer' });
+  /** @type {HTMLInputElement} */
   const file = h('input', {
     type: 'file',
     accept: '.json,.gz,application/json,application/gzip',
     multiple: true,
     hidden: true,
     'aria-label': 'Trace file',
-    onchange: () => openFiles(file.files),
+    onchange: () => openFiles(file.files ?? []),
   });
-  const picture = createPicture(bridge, config, receive);
+  const picture = createPicture(bridge, config, (refused) => refuse(refused.text));
   const words = createWords(root, bridge, prompt, {
     ...host,
     said: () => alertText.textContent,
@@ -128,7 +139,7 @@ export function createShell(
     h('div', { class: 'dw-stage' }, picture.box, viewerBox),
   );
 
-  /** An error, which stays until it is dismissed or something else is asked for. */
+  /** An error, which stays until it is dismissed or something else is asked for. @param {string | null} message */
   function say(message) {
     alertBox.hidden = !message;
     setText(alertText, message || '');
@@ -136,7 +147,7 @@ export function createShell(
     words.heard(message);
   }
 
-  /** Good news, which goes away by itself. */
+  /** Good news, which goes away by itself. @param {string | null} message */
   function tell(message) {
     clearTimeout(leaving);
     notice.hidden = !message;
@@ -144,42 +155,31 @@ export function createShell(
     if (message) leaving = setTimeout(() => tell(null), 6000);
   }
 
-  /** The prompt of what is on screen now; a prompt that was refused is not mistaken for it. */
+  /** The prompt of what is on screen now; a prompt that was refused is not mistaken for it. @param {string} text */
   function shows(text) {
     onScreen = text;
     stale.hidden = true;
   }
 
-  /** What was asked for is not to be had, and what is on screen stays. */
+  /** What was asked for is not to be had, and what is on screen stays. @param {string} sentence */
   function refuse(sentence) {
     say(sentence);
     stale.hidden = onScreen === null || onScreen === prompt.value;
     put(stale, 'Below is still the run of ', h('bdi', { class: 'dv-word' }, onScreen ?? ''));
   }
 
-  function receive(reply, onReply) {
-    if (reply.kind === 'error') refuse(reply.text);
-    else onReply(reply);
-  }
-
-  /** Whoever clicks goes on with what is shown, and its keys; whoever came by keys stays in the row. */
-  function choose(item, event) {
-    if (event.detail) event.currentTarget.blur();
-    onCase(item);
-  }
-
-  /** Marks the gallery case that is on screen, or none. */
+  /** Marks the gallery case that is on screen, or none. @param {Case | null} [item] */
   function showCase(item) {
     aboutPanel.button.hidden = !item; // beside the row: before that is measured
     for (const chip of chips) {
       const shown = chip.textContent === item?.name;
       chip.setAttribute('aria-pressed', String(shown));
-      const row = chip.parentElement;
+      if (!shown) continue;
       // The row scrolls sideways where it is narrow; scrollIntoView would move the page as well.
-      if (shown) stopAt(chip);
-      if (shown) row.scrollLeft = chip.offsetLeft - (row.clientWidth - chip.offsetWidth) / 2;
+      stopAt(chip);
+      examples.scrollLeft = chip.offsetLeft - (examples.clientWidth - chip.offsetWidth) / 2;
     }
-    client.viewer?.setTitle(item?.name);
+    client.viewer?.setTitle?.(item?.name);
     setText(look, item?.look || '');
     look.hidden = !item?.look;
     aboutPanel.close();
@@ -188,21 +188,23 @@ export function createShell(
 
   onDrop(root, (files) => openFiles(files));
 
-  /** Trace files that were chosen or dropped, all or none of them: the server's answers go to the tab. */
+  /**
+   * Trace files that were chosen or dropped, all or none of them: the server's answers go to the tab.
+   * @param {Iterable<File>} files @param {string[]} [names]
+   */
   async function openFiles(files, names = []) {
     const chosen = [...files];
     file.value = '';
+    /** @type {OpenedTrace[]} */
     const replies = [];
     if (chosen.length > config.limits.compared)
       return say(`At most ${config.limits.compared} traces are shown side by side.`);
     for (const [number, one] of chosen.entries()) {
       const name = names[number] ?? traceName(one.name);
-      const large = one.size > config.limits.upload && {
-        kind: 'error',
-        text: `That file is larger than ${config.limits.upload >> 20} MB.`,
-      };
-      const reply = large || (await bridge.call('open_trace', { name, data: await readFile(one) }));
-      if (reply.kind === 'error') return refuse(chosen.length > 1 ? `${name}: ${reply.text}` : reply.text);
+      const wrong = (/** @type {string} */ text) => refuse(chosen.length > 1 ? `${name}: ${text}` : text);
+      if (one.size > config.limits.upload) return wrong(`That file is larger than ${config.limits.upload >> 20} MB.`);
+      const reply = await bridge.call('open_trace', { name, data: await readFile(one) });
+      if (reply.kind === 'error') return wrong(reply.text);
       replies.push({ ...reply, name });
     }
     if (replies.length) onFiles(replies);
@@ -224,5 +226,5 @@ export function createShell(
     }
   }
 
-  return { prompt, words, viewerBox, picture, client, say, shows, receive, showCase, openFiles };
+  return { prompt, words, viewerBox, picture, client, say, refuse, shows, showCase, openFiles };
 }

@@ -9,11 +9,15 @@ import { linkedTab, showTab } from '../data/links.js';
 import { unpack } from '../data/packed.js';
 import { mountWatch } from './watch.js';
 
+/** @import { Config, Mount } from './types.js' */
+
+/** @type {Mount<Config>} */
 function mountFirst(root, bridge, config) {
   mountWatch(root, bridge, config);
   showTab(linkedTab());
 }
 
+/** @template C @param {Mount<C>} mount @returns {Mount<C>} */
 const whenSeen = (mount) => (root, bridge, config) => {
   const observer = new IntersectionObserver((entries) => {
     if (!entries.some((entry) => entry.isIntersecting)) return;

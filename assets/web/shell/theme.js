@@ -4,6 +4,7 @@ import { h, setText } from '../draw/dom.js';
 
 const isDark = () => document.body.classList.contains('dark');
 
+/** @param {boolean} dark */
 function setTheme(dark) {
   document.body.classList.toggle('dark', dark);
   try {

@@ -17,15 +17,7 @@
 // whatever cannot be shown becomes something that can:
 //   { step, position, lane } and what the panels add: order, reach, attention (mask), graph (dependencies), side (mask or causes), map, hideLater (score)
 //
-// host, every entry optional; what is missing has no control on the page:
-//   requestStep()                       compute one more step (Step at the end of what is known; Play goes on with it)
-//   requestRun(), requestStop()         compute to the end; stop that
-//   requestBranch({lane, step, position, token, state})   token: id chosen from the top 5, text that was typed, or null (unchanged);
-//                                       state: 'M' | 'C' | 'U'
-//   ask(name, {lane, …})                -> Promise of an answer, or of { kind: 'error', text }. Panels ask 'life' {position, steps}
-//                                       (visual.payload.life), unless lives came along, 'graph' {step} (visual.payload.graph), 'causes' {step, position, tried} and 'attention' {step}; exports ask 'export' and 'gif'
-//   onChange(state)                     step, selection or a setting changed, for the address bar; called when it comes to rest
-//   switchBranch(id), compareBranches(a, b)
+// What a host can do, and the options, stand in types.d.ts, beside this file and in panels.
 //
 // What the host tells the viewer:
 //   setBusy(text | null)                a run is going on: Step and Run to end wait, Stop appears if requestStop exists
@@ -33,15 +25,9 @@
 //   setBranches([{ id, name }], currentId)
 //   setTitle(text | null)               what is shown, for the names of files; without one it is the decoder
 //
-// options: { state, exports: what the host can make, { kind: name }, see exports.js, speed: steps per second,
-//   keysFrom: the element in which the focus must be for the viewer's keys to act, by default the root element itself;
-//   they also act while nothing has the focus, and never while something is typed,
-//   more: [(viewer) => panel], panels that only this host has,
-//   still: for a picture: no controls, no keys, `panels`: the names of those in it, `prompt`: a text above them }
-//
 // The theme follows body.dark, or data-theme="dark" | "light" on the root element. Texts enter the page as text only.
 
-import { h, put, readTheme, whole } from '../draw/dom.js';
+import { h, put, readTheme, sentenceOf, whole } from '../draw/dom.js';
 import { Exports } from './exports.js';
 import { Branches, Message } from './extras.js';
 import { PANELS } from '../panels/panel.js';
@@ -49,38 +35,68 @@ import { capacity } from '../draw/axis.js';
 import { Transport } from '../panels/transport.js';
 import { Lane } from '../data/unpack.js';
 
+/** @import { Payload, StepPayload } from '../data/unpack.js' */
+/** @import { Theme } from '../draw/types.js' */
+/** @import { Panel, PanelKind, State, ViewerHost } from '../panels/types.js' */
+/** @import { Look, ViewerOptions } from './types.js' */
+
 const TYPING = 'input:not([type=checkbox]), textarea, select, [contenteditable]:not([contenteditable=false])';
 
+/** @type {Viewer | null} */
 let active = null; // the viewer that keys go to while the focus is on the page itself
 
+/** @type {PanelKind[]} */
+const KINDS = PANELS;
+const kindOf = (/** @type {Panel} */ panel) => /** @type {PanelKind} */ (panel.constructor);
+
+/** @param {HTMLElement} root @param {ViewerHost} [host] @param {ViewerOptions} [options] */
 export function createViewer(root, host = {}, options = {}) {
   return new Viewer(root, host, options);
 }
 
-class Viewer {
+export class Viewer {
+  /** @type {Theme} */ theme;
+  /** @type {number} as many as the panels lay out */ steps;
+  /** @type {string | null | undefined} */ title;
+  /** @type {(() => number | undefined) | undefined} how long a step stands in milliseconds, if not by the speed */ pace;
+  /** @type {((event: KeyboardEvent) => void)} */ onKey;
+  /** @type {ResizeObserver | undefined} */ resizer;
+  /** @type {MutationObserver | undefined} */ themer;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ resting;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ needing;
+
+  /** @param {HTMLElement} root @param {ViewerHost} host @param {ViewerOptions} options */
   constructor(root, host, options) {
-    Object.assign(this, { root, host, keysFrom: options.keysFrom || root, still: !!options.still });
+    this.root = root;
+    this.host = host;
+    this.keysFrom = options.keysFrom || root;
+    this.still = !!options.still;
+    /** @type {Lane[]} */
     this.lanes = [];
-    this.state = Object.assign({ step: 0, position: -1, lane: 0 }, ...PANELS.map((panel) => panel.state));
+    /** @type {State} */
+    this.state = Object.assign({ step: 0, position: -1, lane: 0 }, ...KINDS.map((kind) => kind.state));
     this.assign(options.state);
     this.drawnWidth = 0;
     this.short = false;
     this.goal = Infinity;
     this.coming = false;
+    /** @type {Promise<unknown>} */
     this.work = Promise.resolve();
     this.pending = 0;
     this.transport = new Transport(this, options.speed);
     this.message = new Message();
     this.branches = new Branches(host);
     this.exports = new Exports(this, options.exports);
-    this.panels = PANELS.filter((panel) => !options.panels || options.panels.includes(panel.id)).map(
-      (Panel) => new Panel(this),
+    /** @type {Panel[]} */
+    this.panels = KINDS.filter(({ id }) => !options.panels || options.panels.includes(id)).map(
+      (Kind) => new Kind(this),
     );
     this.panels.push(...(options.more ?? []).map((make) => make(this)));
     root.classList.add('dv', 'dv-empty');
     root.classList.toggle('dv-still', this.still);
-    const boxes = (above) =>
-      this.panels.filter((panel) => !!panel.constructor.above === above).map((panel) => panel.box);
+    const boxes = (/** @type {boolean} */ above) =>
+      this.panels.filter((panel) => !!kindOf(panel).above === above).map((panel) => panel.box);
+    this.body = h('div', { class: 'dv-body' }, boxes(false));
     put(
       root,
       options.prompt && h('p', { class: 'dv-prompt' }, h('bdi', {}, options.prompt)),
@@ -89,7 +105,7 @@ class Viewer {
       this.message.box,
       this.branches.box,
       boxes(true),
-      (this.body = h('div', { class: 'dv-body' }, boxes(false))),
+      this.body,
       this.panels.map((panel) => panel.next),
     );
     this.transport.draw();
@@ -113,20 +129,22 @@ class Viewer {
 
   // What the host calls.
 
-  /** Shows one payload or several side by side. */
+  /** Shows one payload or several side by side. @param {Payload | Payload[]} payloads @param {Look} [state] */
   load(payloads, state) {
     return this.queue(async () => {
       this.show(await Promise.all([payloads].flat().map((payload) => Lane.open(payload))), state);
     });
   }
 
-  /** Something else is on its way: what is pressed until it is there would be about what is still on screen. */
+  /** Something else is on its way: what is pressed until it is there would be about what is still on screen.
+   * @param {boolean} coming */
   expectLoad(coming) {
     this.coming = coming;
     this.transport.pause();
     this.transport.draw();
   }
 
+  /** @param {Lane[]} lanes @param {Look} [state] */
   show(lanes, state) {
     this.coming = false;
     this.transport.pause();
@@ -142,7 +160,7 @@ class Viewer {
     this.changed();
   }
 
-  /** Adds steps of a live run; one that is there stays as it is. */
+  /** Adds steps of a live run; one that is there stays as it is. @param {StepPayload | StepPayload[]} steps */
   append(steps, lane = 0) {
     return this.queue(async () => {
       const target = this.lanes[lane];
@@ -157,10 +175,15 @@ class Viewer {
     });
   }
 
-  /** One after the other: unpacking takes a moment, and what is called after a load must find it done. */
+  /**
+   * One after the other: unpacking takes a moment, and what is called after a load must find it done.
+   * @template T @param {() => T | Promise<T>} job
+   */
   queue(job) {
     this.pending += 1;
-    const done = () => (this.pending -= 1);
+    const done = () => {
+      this.pending -= 1;
+    };
     const result = this.work.then(job);
     this.work = result.then(done, done);
     return result;
@@ -171,10 +194,12 @@ class Viewer {
     this.queue(() => this.transport.timer ?? this.transport.play());
   }
 
+  /** @param {number} step */
   setStep(step) {
     this.setState({ step });
   }
 
+  /** @param {number} position @param {number} [lane] */
   select(position, lane = this.state.lane) {
     this.setState({ position, lane });
   }
@@ -183,16 +208,19 @@ class Viewer {
     return { ...this.state };
   }
 
+  /** @param {Partial<State>} state */
   setState(state) {
     if (this.pending) this.queue(() => this.set(state));
     else this.set(state);
   }
 
+  /** @param {string | null} text */
   setBusy(text) {
     this.root.setAttribute('aria-busy', String(!!text));
     this.transport.setBusy(text);
   }
 
+  /** @param {string | null} text */
   setMessage(text) {
     this.transport.waiting = false;
     this.transport.draw();
@@ -200,11 +228,12 @@ class Viewer {
     this.message.show(text);
   }
 
-  setBranches(branches, current) {
+  /** @param {{ id: number, name: string }[]} [branches] @param {number} [current] */
+  setBranches(branches = [], current = 0) {
     this.branches.show(branches, current);
   }
 
-  /** The short view: tokens large, the free rows of the score, and the panels that say they are for it (`static brief`). */
+  /** The short view: tokens large, the free rows of the score, and the panels that say they are for it (`static brief`). @param {boolean} on */
   setShort(on) {
     this.short = on;
     this.root.classList.toggle('dv-short', on);
@@ -221,6 +250,7 @@ class Viewer {
     return !this.short || this.lanes.length > 1 ? undefined : this.root.clientWidth <= 640 ? 'tall' : 'huge';
   }
 
+  /** @param {string | null} [title] */
   setTitle(title) {
     this.title = title;
   }
@@ -256,9 +286,10 @@ class Viewer {
     return this.panels.some((panel) => panel.editing);
   }
 
-  /** Takes the parts that it knows of a state from anywhere. */
+  /** Takes the parts that it knows of a state from anywhere. @param {object} [part] */
   assign(part) {
-    for (const key of Object.keys(this.state)) if (part && Object.hasOwn(part, key)) this.state[key] = part[key];
+    for (const [key, value] of Object.entries(part ?? {}))
+      if (Object.hasOwn(this.state, key)) Object.assign(this.state, { [key]: value });
   }
 
   /** Whatever was asked for becomes a state that can be shown. */
@@ -269,17 +300,17 @@ class Viewer {
     const { length, free } = this.lane;
     state.position =
       state.position >= 0 && state.position < length ? whole(state.position, 0, length - 1) : (free[0] ?? 0);
-    for (const panel of PANELS) panel.settle?.(state, this.lane);
+    for (const kind of KINDS) kind.settle?.(state, this.lane);
   }
 
-  /** Changes parts of the state now. Going to another step stops playing, unless it is playing that goes. */
+  /** Changes parts of the state now. Going to another step stops playing, unless it is playing that goes. @param {Partial<State>} part */
   set(part, { keepPlaying = false } = {}) {
     const before = { ...this.state };
     this.assign(part);
     if (!this.lanes.length) return;
     this.normalise();
-    const differs = (key) => before[key] !== this.state[key];
-    if (!Object.keys(before).some(differs)) return;
+    const differs = (/** @type {keyof State} */ key) => before[key] !== this.state[key];
+    if (!Object.keys(before).some((key) => differs(/** @type {keyof State} */ (key)))) return;
     if (differs('step') && !keepPlaying) this.transport.pause();
     if (differs('lane') || differs('side')) this.layout();
     this.changed();
@@ -306,33 +337,42 @@ class Viewer {
       const news = await Promise.all(this.panels.map((panel) => !panel.box.hidden && panel.need?.()));
       if (news.includes(true) && lane === this.lane) this.draw();
     } catch (error) {
-      this.setMessage(String(error?.message || error));
+      this.setMessage(sentenceOf(error));
     }
   }
 
-  /** A question to the host about the lane in view, asked once: what was answered is kept with the lane. */
+  /**
+   * A question to the host about the lane in view, asked once: what was answered is kept with the lane.
+   * @template T @param {string} name @param {object} data @returns {Promise<T>}
+   */
   ask(name, data) {
     const answers = (this.lane.answers ??= new Map());
     const key = `${name} ${JSON.stringify(data)}`;
-    if (!answers.has(key)) {
-      const answer = this.order(name, data);
-      answers.set(key, answer);
-      answer.catch(() => answers.delete(key));
-    }
-    return answers.get(key);
+    const known = answers.get(key);
+    if (known) return /** @type {Promise<T>} */ (known);
+    /** @type {Promise<T>} */
+    const answer = this.order(name, data);
+    answers.set(key, answer);
+    answer.catch(() => answers.delete(key));
+    return answer;
   }
 
-  /** Something that the host shall do now; what it refuses, it refuses with a sentence. */
+  /**
+   * Something that the host shall do now; what it refuses, it refuses with a sentence.
+   * @template T @param {string} name @param {object} data @returns {Promise<T>}
+   */
   async order(name, data) {
-    const reply = await this.host.ask(name, { lane: this.state.lane, ...data });
+    const reply = await this.host.ask?.(name, { lane: this.state.lane, ...data });
     if (!reply || reply.kind === 'error') throw new Error(reply?.text || 'The server did not answer; try again.');
-    return reply;
+    return /** @type {T} */ (reply);
   }
 
   // Keys.
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const { target, key } = event;
+    const { key } = event;
+    const target = /** @type {HTMLInputElement} */ (event.target);
     if (!this.lanes.length || this.coming || event.ctrlKey || event.altKey || event.metaKey || event.defaultPrevented)
       return;
     const onPage = target === document.body || target === document.documentElement;
@@ -346,6 +386,7 @@ class Viewer {
     }
     const { step, position } = this.state;
     const pressesItself = target.type === 'checkbox' || (target.closest?.('button') && !target.dataset.position);
+    /** @type {Record<string, false | (() => void)>} */
     const actions = {
       ArrowLeft: () => this.setStep(step - 1),
       ArrowRight: () => {
@@ -361,15 +402,14 @@ class Viewer {
       p: () => this.revocation(-1),
     };
     for (const panel of this.panels)
-      for (const [name, act] of Object.entries(panel.constructor.shortcuts ?? {}))
-        actions[name] = () => act(this, panel);
+      for (const [name, act] of Object.entries(kindOf(panel).shortcuts ?? {})) actions[name] = () => act(this, panel);
     const action = Object.hasOwn(actions, key) && actions[key];
     if (!action) return;
     event.preventDefault();
     action();
   }
 
-  /** To the next or the previous step at which something was revoked. */
+  /** To the next or the previous step at which something was revoked. @param {1 | -1} direction */
   revocation(direction) {
     for (let step = this.state.step + direction; step >= 0 && step <= this.last; step += direction) {
       if (this.lanes.some((lane) => lane.frames[step]?.revokes)) {
@@ -398,8 +438,8 @@ class Viewer {
     this.root.dataset.side = this.state.side;
     for (const panel of this.panels) {
       panel.box.hidden =
-        panel.constructor.fits?.(this.lane, this) === false ||
-        !!(this.short ? !panel.constructor.brief : panel.constructor.onlyBrief);
+        kindOf(panel).fits?.(this.lane, this) === false ||
+        !!(this.short ? !kindOf(panel).brief : kindOf(panel).onlyBrief);
     }
     for (const panel of this.panels) if (!panel.box.hidden) panel.prepare(); // its width is known when the others are there or gone
   }

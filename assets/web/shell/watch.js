@@ -23,7 +23,12 @@ import { createSettings } from './settings.js';
 import { createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
+/** @import { Branch, Bridge, Reply } from '../data/messages.js' */
+/** @import { Edit, Panel, Viewer } from '../panels/types.js' */
+/** @import { Asked, Case, Config, Look, OpenedTrace, Values, Wanted } from './types.js' */
+
 const VIEW = 'dard-view'; // which view a visitor chose: story or full
+/** @type {[string, string, string][]} */
 const VIEWS = [
   ['story', 'Story', 'The opening, which plays itself (f)'],
   ['full', 'Everything', 'Prompt, settings, score, inspector, mask (f)'],
@@ -31,10 +36,14 @@ const VIEWS = [
 const EXPORTS = { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' };
 const NO_MODEL = 'This trace was opened from a file and has no model behind it; decode its prompt to go on.';
 
+/** @param {HTMLElement} root @param {Bridge} bridge @param {Config} config */
 export function mountWatch(root, bridge, config) {
+  /** @type {Asked | null} */
   let asked = null; // what the run on screen was started with; none for a trace from a file
+  /** @type {Edit[][]} */
   let edits = [[]]; // of every branch, what leads to it
-  let shown = null; // {decoder, model} of the run on screen
+  /** @type {Pick<Asked, 'decoder' | 'model'> | null} */
+  let shown = null; // of the run on screen
 
   const settings = createSettings(config);
   const summary = h('span', { class: 'dw-summary' });
@@ -53,8 +62,8 @@ export function mountWatch(root, bridge, config) {
       },
       again: () => asked && { ...asked, edits: edits[client.here.branch] },
       onRemade: (what, reply) => {
-        begin(what, reply);
-        if (client.run.lanes.length < viewer.lanes.length) client.show(reply, { step: 0 });
+        begin(/** @type {Asked} */ (what), reply);
+        if (client.held.lanes.length < viewer.lanes.length) client.show(reply, { step: 0 });
         else viewer.setBranches(reply.branches, reply.branch);
       },
     },
@@ -69,8 +78,9 @@ export function mountWatch(root, bridge, config) {
     tools: config.opening ? [views] : [],
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
   });
-  const { client, prompt, receive, say } = shell;
+  const { client, prompt, say } = shell;
 
+  /** @type {First | null} */
   let first = null; // the short view, if this page has one
   const viewer = createViewer(
     shell.viewerBox,
@@ -78,7 +88,7 @@ export function mountWatch(root, bridge, config) {
       requestStep: () => advance(1),
       requestRun: () => advance(null),
       requestStop: () => client.stop(),
-      requestBranch: ({ lane, ...edit }) => withRun(() => client.replace(() => branch(client.run.lanes[lane], edit))),
+      requestBranch: ({ lane, ...edit }) => withRun(() => client.replace(() => branch(client.held.lanes[lane], edit))),
       ask: (name, data) =>
         new Promise((answer) => {
           withRun(() => answer(client.about(name, data)));
@@ -87,40 +97,42 @@ export function mountWatch(root, bridge, config) {
       compareBranches: (a, b) => client.replace(() => client.sideBySide(a, b)),
       onChange: () => address.remember(),
     },
-    { exports: EXPORTS, keysFrom: root, more: config.opening ? [(made) => (first = new First(made, opened()))] : [] },
+    { exports: EXPORTS, keysFrom: root, more: opened() },
   );
   client.viewer = viewer;
 
-  /** What the short view is made of. */
+  /** The short view, where this page has one. @returns {((viewer: Viewer) => Panel)[]} */
   function opened() {
+    if (!config.opening) return [];
     const [item] = config.gallery;
+    const { others } = config.opening;
     const clashing = config.gallery.find((each) => each.name === 'Clashing');
-    return {
-      hook: item.hook,
-      others: config.opening.others,
-      onSwitch: () => (viewer.short ? showFull() : showStory()),
-      next: [
-        clashing && [
-          'a Sudoku that clashes with itself',
-          () => {
-            showFull();
-            openCase(clashing);
-          },
-        ],
-        ['why this works, page by page', () => showTab('Learn')],
-        [
-          'a sentence of your own',
-          () => {
-            showFull();
-            prompt.focus();
-            prompt.select();
-          },
-        ],
-        ['decoders side by side', () => openComparison(item)],
-      ].filter(Boolean),
-    };
+    /** @type {[string, () => void][]} */
+    const next = [
+      ['why this works, page by page', () => showTab('Learn')],
+      [
+        'a sentence of your own',
+        () => {
+          showFull();
+          prompt.focus();
+          prompt.select();
+        },
+      ],
+      ['decoders side by side', () => openComparison(item)],
+    ];
+    if (clashing)
+      next.unshift([
+        'a Sudoku that clashes with itself',
+        () => {
+          showFull();
+          openCase(clashing);
+        },
+      ]);
+    const onSwitch = () => (viewer.short ? showFull() : showStory());
+    return [(made) => (first = new First(made, { hook: item.hook, others, next, onSwitch }))];
   }
 
+  /** @param {boolean} on */
   function setShort(on) {
     press(views, on ? 'story' : 'full');
     root.classList.toggle('dw-short', on);
@@ -145,6 +157,7 @@ export function mountWatch(root, bridge, config) {
     });
   }
 
+  /** @returns {Asked} */
   function request() {
     settings.follow(prompt.value);
     return {
@@ -170,7 +183,10 @@ export function mountWatch(root, bridge, config) {
     );
   }
 
-  /** A new run in the place of what is on screen, with a branch if there are `edits`; `view` is where one shall look. */
+  /**
+   * A new run in the place of what is on screen, with a branch if there are `edits`; `view` is where one shall look.
+   * @param {Asked} what @param {() => void} [then] @param {Look} [view]
+   */
   function start(what, then, view = { step: 0 }) {
     client.replace(() =>
       client.start(
@@ -184,18 +200,20 @@ export function mountWatch(root, bridge, config) {
     );
   }
 
+  /** @param {Asked} what @param {Reply} reply */
   function begin(what, reply) {
     asked = shown = what;
     leave(what);
     edits = [[]];
-    for (const edit of what.edits ?? []) edits.push([...edits.at(-1), edit]);
+    for (const edit of what.edits ?? []) edits.push([...edits[edits.length - 1], edit]);
     settings.learn(what.model, reply.defaults);
     shell.shows(what.prompt);
   }
 
+  /** @param {Branch} lane @param {Edit} edit */
   function branch(lane, edit) {
-    client.branch(lane, edit, (reply, from) => {
-      edits[reply.branch] = [...edits[from.branch], edit];
+    client.branch(lane, { ...edit }, (reply, from) => {
+      edits[Number(reply.branch)] = [...edits[from.branch], edit];
       client.show(reply, {
         step: edit.step,
         position: edit.check ?? (edit.hide ? viewer.state.position : edit.position),
@@ -203,13 +221,20 @@ export function mountWatch(root, bridge, config) {
     });
   }
 
-  /** Does something with the run on screen; the page opens on a view that has none yet, and keeps it while one is made. */
+  /**
+   * Does something with the run on screen; the page opens on a view that has none yet, and keeps it while one is made.
+   * @param {() => void} action
+   */
   function withRun(action) {
+    const what = asked;
     if (client.run) action();
-    else if (asked) client.make(asked, viewer.last, (reply) => begin(asked, reply), action);
+    else if (what) client.make(what, viewer.last, (reply) => begin(what, reply), action);
   }
 
-  /** Goes on with the lane one looks at; to the end (null), then with the other one side by side. */
+  /**
+   * Goes on with the lane one looks at; to the end (null), then with the other one side by side.
+   * @param {number | null} steps @param {() => void} [then] @returns {void}
+   */
   function advance(steps, then) {
     if (!client.run) return withRun(() => advance(steps, then));
     const lane = [client.here, ...client.run.lanes].find((each) => !each.finished);
@@ -218,8 +243,9 @@ export function mountWatch(root, bridge, config) {
     client.advance(steps, lane, () => (steps === null && lane.finished ? advance(null, then) : then?.()));
   }
 
+  /** @param {Case} item */
   function openCase(item) {
-    if (!config.models.includes(item.model)) return replayCase(item);
+    if (!config.models.includes(item.model)) return void replayCase(item);
     prompt.value = item.prompt;
     settings.set(item);
     start(request(), () => {
@@ -229,17 +255,17 @@ export function mountWatch(root, bridge, config) {
     });
   }
 
-  /** A case whose model this page does not offer: its recorded trace. */
+  /** A case whose model this page does not offer: its recorded trace. @param {Case} item */
   async function replayCase(item) {
-    receive(await bridge.call('recorded', { name: item.name }), (reply) =>
-      client.replace(() => {
-        showRecorded(reply, { step: item.step ?? 0, position: item.select ?? -1 });
-        shell.showCase(item);
-      }),
-    );
+    const reply = await bridge.call('recorded', { name: item.name });
+    if (reply.kind === 'error') return shell.refuse(reply.text);
+    client.replace(() => {
+      showRecorded(reply, { step: item.step ?? 0, position: item.select ?? -1 });
+      shell.showCase(item);
+    });
   }
 
-  /** One trace is shown here, several side by side. */
+  /** One trace is shown here, several side by side. @param {OpenedTrace[]} replies */
   function openFiles([reply, ...others]) {
     if (others.length)
       return openComparison({
@@ -254,7 +280,7 @@ export function mountWatch(root, bridge, config) {
     });
   }
 
-  /** A trace with no model behind it, and the prompt and settings it was made with. */
+  /** A trace with no model behind it, and the prompt and settings it was made with. @param {Reply} reply @param {Look} state */
   function showRecorded(reply, state) {
     const { prompt: text, model, decoder, settings: used } = reply.payload;
     asked = null;
@@ -297,18 +323,19 @@ export function mountWatch(root, bridge, config) {
     restore,
   );
 
-  /** What another tab asks for: a trace file, or a decode. */
+  /** What another tab asks for: a trace file, or a decode. @param {Wanted} what */
   function openWanted({ files, names, ...what }) {
     setShort(false);
-    if (files) return shell.openFiles(files, names);
-    prompt.value = what.prompt;
-    settings.set(what);
+    if (files) return void shell.openFiles(files, names);
+    prompt.value = what.prompt ?? '';
+    settings.set({ ...what, decoder: what.decoder ?? settings.decoder() });
     start(request(), () => {
       shell.showCase(null);
       advance(null);
     });
   }
 
+  /** @param {unknown} place @param {boolean} same */
   function restore(place, same) {
     const other = takeWanted('Watch');
     if (other) return openWanted(other);
@@ -325,9 +352,12 @@ export function mountWatch(root, bridge, config) {
     const text = parameter('prompt');
     if (text === null) return openFirst();
     const decoder = parameter('decoder') ?? settings.decoder();
+    /** @type {Values} */
     const values = {};
-    for (const name of settings.names(decoder))
-      if (parameter(name) !== null) values[name] = parameter(name).slice(0, 100);
+    for (const name of settings.names(decoder)) {
+      const value = parameter(name);
+      if (value !== null) values[name] = value.slice(0, 100);
+    }
     prompt.value = text.slice(0, config.limits.prompt + 1);
     settings.set({ prompt: prompt.value, model: parameter('model'), decoder, settings: values });
     const model = parameter('model') ?? settings.model();
@@ -350,7 +380,7 @@ export function mountWatch(root, bridge, config) {
     );
   }
 
-  /** A trace from a file, when one comes back to it. */
+  /** A trace from a file, when one comes back to it. @param {string} key */
   async function openAgain(key) {
     const reply = await bridge.call('show', { run: key });
     if (reply.kind !== 'error') return showRecorded(reply, { step: 0 });
@@ -362,27 +392,27 @@ export function mountWatch(root, bridge, config) {
   function openFirst(short = (parameter('show') ?? recall(VIEW)) !== 'full') {
     const item = config.gallery[0];
     if (!item) return;
-    if (!config.models.includes(item.model)) return replayCase(item);
+    if (!config.models.includes(item.model)) return void replayCase(item);
     prompt.value = item.prompt;
     settings.set({ ...item, model: null });
     if (!config.opening) return start(request(), () => viewer.select(item.select ?? 0));
     client.run = null;
     asked = shown = request();
     edits = [[]];
-    shell.shows(asked.prompt);
+    shell.shows(prompt.value);
     setShort(short);
     viewer
       .load(config.opening.payload, { step: 0, position: item.select ?? 0 })
-      .then(() => viewer.short && first.begin());
+      .then(() => viewer.short && first?.begin());
     address.rest();
   }
 
   const describe = () => {
-    const other = shown && shown.model !== settings.model();
+    const other = shown?.model === settings.model() ? null : shown;
     const title = config.decoders.find((each) => each.name === shown?.decoder)?.title ?? shown?.decoder;
     put(
       summary,
-      other && [h('b', {}, title), ' on ', h('b', {}, h('bdi', {}, shown.model)), ' · Decode will use '],
+      other && [h('b', {}, title), ' on ', h('b', {}, h('bdi', {}, other.model)), ' · Decode will use '],
       settings.describe(),
     );
     shell.picture.follow(settings.model());
@@ -391,6 +421,6 @@ export function mountWatch(root, bridge, config) {
   prompt.addEventListener('input', () => leave(request()));
   settings.onChange(describe);
   describe();
-  onWanted('Watch', () => openWanted(takeWanted('Watch')));
+  onWanted('Watch', () => openWanted(takeWanted('Watch') ?? {}));
   address.open();
 }

@@ -2,21 +2,30 @@
 // many of its tokens a run takes, and, of a model with a closed list of words, that list and its worlds. All of it is the
 // server's: what it would refuse, it says here in the same sentence. Nothing is asked for before the prompt is on screen.
 
-import { createCompletion, goingOn } from './complete.js';
+import { caretOf, createCompletion, goingOn } from './complete.js';
 import { h, oneStop, put, setText } from '../draw/dom.js';
 import { createPopover } from './popover.js';
+
+/** @import { Bridge, Called, Refused } from '../data/messages.js' */
+/** @import { WordsHost, World } from './types.js' */
+/** @typedef {Pick<Called['knows'], 'words' | 'worlds'>} Known */
 
 const MASK = '[MASK]';
 const PAUSE = 150; // milliseconds without a key before the server is asked
 const OWN = /^\[[A-Z]+\]$/; // a token of the model's own, no word to write
+/** @type {Known} */
 const NOTHING = { words: [], worlds: [] };
 
-/** host: request(), what would be sent; said(), what an alert says already; onSizes(checked) with what the server makes of it; give(prompt, lengths), for a world's example; useModel(name). */
+/** @param {HTMLElement} root @param {Bridge} bridge @param {HTMLInputElement} prompt @param {WordsHost} host */
 export function createWords(root, bridge, prompt, host) {
+  /** @type {Map<string, Called['knows'] | Refused>} */
   const told = new Map(); // of each model that is loaded, what it knows
   let known = NOTHING;
+  /** @type {Set<string>} */
   let unknown = new Set();
+  /** @type {string[]} */
   let writable = [];
+  /** @type {ReturnType<typeof setTimeout> | 0} */
   let timer = 0;
   let question = 0;
   let awake = false;
@@ -24,6 +33,7 @@ export function createWords(root, bridge, prompt, host) {
   const { list, insert } = createCompletion(prompt, () => writable);
   const marks = h('div', { class: 'dw-marks', 'aria-hidden': 'true' });
   const said = h('span', {});
+  /** @type {HTMLButtonElement} */
   const other = h('button', {
     class: 'dv-chip',
     type: 'button',
@@ -42,20 +52,22 @@ export function createWords(root, bridge, prompt, host) {
   /** What it would be told if the word that is being typed were not there yet. */
   function settled() {
     const text = prompt.value;
-    const caret = document.activeElement === prompt ? prompt.selectionStart : -1;
-    const [start] = caret === text.length ? /\S*$/.exec(text) : [''];
+    const caret = document.activeElement === prompt ? caretOf(prompt) : -1;
+    const start = caret === text.length ? text.slice(text.search(/\S*$/)) : '';
     return start && !writable.includes(start) && goingOn(writable, start).length ? text.slice(0, -start.length) : text;
   }
 
   async function check() {
-    const asked = { ...host.request(), prompt: settled() };
+    const request = { ...host.request(), prompt: settled() };
+    const { model } = request;
     const number = (question += 1);
-    const reply = await bridge.call('check', asked);
-    if (reply.limit && !told.has(asked.model))
-      told.set(asked.model, await bridge.call('knows', { model: asked.model }));
-    if (number !== question || reply.kind === 'error') return;
-    learn(told.get(asked.model)?.words ? told.get(asked.model) : NOTHING);
-    const refused = asked.prompt.trim() ? reply.text : null;
+    const reply = await bridge.call('check', request);
+    if (reply.kind === 'error') return;
+    if (reply.limit && !told.has(model)) told.set(model, await bridge.call('knows', { model }));
+    if (number !== question) return;
+    const knows = told.get(model);
+    learn(knows?.kind === 'knows' ? knows : NOTHING);
+    const refused = request.prompt.trim() ? reply.text : null;
     setText(said, refused ?? '');
     other.hidden = !refused || !reply.instead;
     other.value = reply.instead ?? '';
@@ -67,7 +79,7 @@ export function createWords(root, bridge, prompt, host) {
     host.onSizes(reply);
   }
 
-  /** What an alert says is not said twice; another model stays offered. */
+  /** What an alert says is not said twice; another model stays offered. @param {string | null} sentence */
   function heard(sentence) {
     said.hidden = sentence === said.textContent;
     note.hidden = (said.hidden || !said.textContent) && other.hidden;
@@ -87,6 +99,7 @@ export function createWords(root, bridge, prompt, host) {
     if (awake) timer = setTimeout(check, PAUSE);
   }
 
+  /** @param {Known} now */
   function learn(now) {
     if (now === known) return;
     known = now;
@@ -99,12 +112,13 @@ export function createWords(root, bridge, prompt, host) {
 
   function draw() {
     const own = known.words.filter((word) => OWN.test(word));
+    /** @type {Map<string, string[]>} */
     const groups = new Map();
     for (const word of known.words.filter((each) => !OWN.test(each)).sort((a, b) => a.localeCompare(b, 'en'))) {
       const first = /^\p{L}/u.test(word) ? word[0].toUpperCase() : 'digits and signs';
       groups.set(first, [...(groups.get(first) ?? []), word]);
     }
-    const chip = (text, action) =>
+    const chip = (/** @type {string} */ text, /** @type {() => void} */ action) =>
       h('button', { class: 'dv-chip', type: 'button', onclick: action }, h('bdi', {}, text));
     put(
       content,
@@ -134,9 +148,10 @@ export function createWords(root, bridge, prompt, host) {
       ),
       own.length > 0 && h('p', {}, `Of these, ${own.length} are its own: ${own.join(' ')}`),
     );
-    stop(content.querySelector('button'));
+    stop(/** @type {HTMLButtonElement} */ (content.querySelector('button')));
   }
 
+  /** @param {World} world */
   function example(world) {
     prompt.value = world.prompt;
     host.give(world.prompt, world.gen_length === null ? {} : { gen_length: world.gen_length });
