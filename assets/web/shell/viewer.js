@@ -1,12 +1,10 @@
 // The viewer of one decode, or of several on one scrubber. It holds the whole trace; scrubbing asks nobody.
 //
-//   import { createViewer } from './viewer.js';            // the style sheet is viewer.css
 //   const viewer = createViewer(root, host, options);
 //   await viewer.load(payload);                             // visual.payload.payload(trace), or a list of them: one lane each
 //   await viewer.append(steps, lane = 0);                   // live run: visual.payload.step_payload(trace, step), one or more
 //   viewer.setStep(3); viewer.select(4, lane = 0); viewer.play();
-//   viewer.getState(); viewer.setState({ step: 3, position: 4 });
-//   viewer.destroy();
+//   viewer.getState(); viewer.setState({ step: 3, position: 4 }); viewer.destroy();
 //
 // `load(payload)` with a header and no steps shows the start of a live run. A load keeps the state (step, selection, mask
 // settings) as far as it still makes sense; `load(payload, { step: 0 })` sets parts of it. `append` follows the run if the
@@ -15,14 +13,11 @@
 //
 // State, as given to host.onChange and understood by setState and options.state; every part is optional in setState, and
 // whatever cannot be shown becomes something that can:
-//   { step, position, lane } and what the panels add: order, reach, attention (mask), graph (dependencies), side (mask or causes), map, hideLater (score)
+//   { step, position, lane } and what the panels add: order, reach, attention, graph, side, map, hideLater
 //
-// What a host can do, and the options, stand in types.d.ts, beside this file and in panels.
-//
-// What the host tells the viewer:
+// What a host can do, and the options, stand in types.d.ts, beside this file and in panels. What it tells the viewer:
 //   setBusy(text | null)                a run is going on: Step and Run to end wait, Stop appears if requestStop exists
-//   setMessage(text | null)             an error sentence, shown until dismissed or replaced
-//   setBranches([{ id, name }], currentId)
+//   setMessage(text | null)             an error sentence, shown until dismissed; setBranches([{ id, name }], currentId)
 //   setTitle(text | null)               what is shown, for the names of files; without one it is the decoder
 //
 // The theme follows body.dark, or data-theme="dark" | "light" on the root element. Texts enter the page as text only.
@@ -136,8 +131,7 @@ export class Viewer {
     });
   }
 
-  /** Something else is on its way: what is pressed until it is there would be about what is still on screen.
-   * @param {boolean} coming */
+  /** What is pressed until the next load would be about what is still on screen. @param {boolean} coming */
   expectLoad(coming) {
     this.coming = coming;
     this.transport.pause();
