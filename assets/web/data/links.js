@@ -163,10 +163,13 @@ export function createAddress(root, tab, write, restore) {
     held = !here;
     restore(entered(), here);
   });
-  window.addEventListener('pagehide', () => {
+  const now = () => {
     clearTimeout(waiting);
     save(); // also what has not come to rest, or was not told yet
-  });
+  };
+  window.addEventListener('pagehide', now);
+  const leaves = (/** @type {Event} */ { target }) => target instanceof Element && target.closest('[role=tab]');
+  document.addEventListener('click', (event) => leaves(event) && now(), true); // before the tab is out of view
   new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && remember()).observe(root);
   return {
     remember,
