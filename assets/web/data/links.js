@@ -163,10 +163,15 @@ export function createAddress(root, tab, write, restore) {
     held = !here;
     restore(entered(), here);
   });
-  window.addEventListener('pagehide', () => {
+  /** Also what has not come to rest, or was not told yet. */
+  function now() {
     clearTimeout(waiting);
-    save(); // also what has not come to rest, or was not told yet
-  });
+    save();
+  }
+
+  window.addEventListener('pagehide', now);
+  const leaves = (/** @type {Event} */ { target }) => target instanceof Element && target.closest('[role=tab]');
+  window.addEventListener('click', (event) => leaves(event) && now(), true); // before another tab has the address
   new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && remember()).observe(root);
   return {
     remember,
