@@ -98,7 +98,7 @@ def sent(trace: Trace, step: Step, whole: bool) -> dict[str, Any]:
 def used_by(step: Step, whole: bool) -> set[int]:
     """The tokens that a step speaks of."""
     tables = [*([step.soft] if step.soft else []), *(step.paths.values() if whole else [])]
-    return {*step.tokens, *(token for table in tables for token in table.ids)}
+    return {*step.read, *(token for table in tables for token in table.ids)}
 
 
 def masks_fit(step: Step) -> bool:

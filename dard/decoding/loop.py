@@ -332,6 +332,7 @@ def make_step(
         list(before.fixed),
         model.num_layers,
         settings.as_dict(),
+        about.kinds,
     )
     for column in about.columns:
         if column.name in decision.columns:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
-from dard.core.state import UNMASKED
 from dard.tasks.base import END, Board
 from dard.tasks.judge import Judgement, judge, laid_out
 from dard.trace.limits import MAX_SENTENCE
@@ -72,7 +71,7 @@ def sentence(text: str) -> str:
 def verdict(trace: Whole, step: Step) -> Judgement:
     """Whether the text after a step is right, wrong or cut off. A trace has only the text of its last step; another's
     is known where the model's tokens are words with a space between them."""
-    if trace.mask_id in step.tokens:
+    if set(step.states) & set(trace.about.blank):
         return None
     full = trace.eos_id not in step.tokens
     if step is trace.steps[-1]:
@@ -92,10 +91,12 @@ def board_of(trace: Whole) -> Board | None:
 
 def look(trace: Whole, laid: Board, moment: Start | Step) -> dict[str, Any]:
     """What cannot be right on the board, and how it stands."""
-    known = {trace.mask_id: None, trace.eos_id: END}
     marks, say = laid.look(
-        [known[token] if token in known else short(trace.word(token)) for token in moment.tokens],
-        set(moment.states) == {UNMASKED},
+        [
+            None if state in trace.about.blank else END if token == trace.eos_id else short(trace.word(token))
+            for token, state in zip(moment.tokens, moment.states, strict=True)
+        ],
+        set(moment.states) <= set(trace.about.decided),
     )
     lines = [mark.say for mark in marks[: 2 if len(marks) < 3 else 1]]
     if len(marks) > 2:

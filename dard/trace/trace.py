@@ -49,7 +49,7 @@ from dard.trace.limits import (
 )
 from dard.trace.masks import BlockMask, read_cells
 from dard.trace.records import Annotation, Start, Step, StepContext, Verdict
-from dard.trace.version2 import give_cells, give_masks
+from dard.trace.version2 import declare_states, give_cells, give_masks
 from dard.trace.words import because, sentence
 
 
@@ -69,7 +69,7 @@ class Trace:
     ]
     prompt: Annotated[str, Field(max_length=MAX_TEXT)]
     prompt_tokens: Annotated[list[TokenId], Field(max_length=200_000)]
-    mask_id: TokenId
+    mask_id: TokenId | None  # None: nothing is masked, a canvas begins as noise
     eos_id: TokenId | None
     fixed: Annotated[list[bool], Field(max_length=MAX_LENGTH)]
     start: Start
@@ -90,7 +90,14 @@ class Trace:
         previous: Start | Step = self.start
         for step in self.steps:
             step._link = StepContext(
-                previous.tokens, previous.states, previous.confidence, self.fixed, self.num_layers, self.settings
+                previous.tokens,
+                previous.states,
+                previous.confidence,
+                self.fixed,
+                self.num_layers,
+                self.settings,
+                self.about.kinds,
+                getattr(previous, "drafts", {}),
             )
             previous = step
 
@@ -116,7 +123,7 @@ class Trace:
 
     @property
     def finished(self) -> bool:
-        return set(self.states) == {"U"} and not (self.steps and self.steps[-1].goes_on)
+        return set(self.states) <= set(self.about.decided) and not (self.steps and self.steps[-1].goes_on)
 
     @property
     def ended_by(self) -> str | None:
@@ -220,6 +227,8 @@ class Trace:
         old = (body.pop("masks", ""), body.pop("graphs", None)) if version == 2 else None
         masks, cells = ({}, {}) if old else set_aside(body)
         refuse_crowds(body)
+        if old:
+            declare_states(body)
         try:
             trace = file_reader().validate_json(json.dumps(body))
         except ValidationError as error:

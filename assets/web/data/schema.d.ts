@@ -13,7 +13,7 @@ export interface About {
   unmeasured?: boolean;
   title?: string;
   rule?: string;
-  states?: string;
+  states?: StateKind[];
   symbols?: Record<string, string>;
 }
 
@@ -139,6 +139,13 @@ export interface Start {
   annotation?: Annotation | null;
 }
 
+export interface StateKind {
+  letter: string;
+  title: string;
+  role: string;
+  help?: string;
+}
+
 export interface Step {
   index: number;
   block: [number, number];
@@ -150,6 +157,7 @@ export interface Step {
   facts?: Record<string, number>;
   notes?: Record<string, string>;
   why?: Record<string, string>;
+  drafts?: Record<string, number>;
   graph?: Graph | null;
   soft?: Top | null;
   hidden?: [number, number | null] | null;
@@ -184,7 +192,7 @@ export interface Trace {
   settings: Record<string, string | boolean | number | null>;
   prompt: string;
   prompt_tokens: number[];
-  mask_id: number;
+  mask_id: number | null;
   eos_id: number | null;
   fixed: boolean[];
   start: Start;

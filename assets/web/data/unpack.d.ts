@@ -1,14 +1,23 @@
 // What unpack.js gives to others: lanes of frames. A lane is one trace, a frame one step of it.
 
-import type { About, Column, Event, Graph, Path, Relation, Step, Trace, Verdict as Judged } from './schema.js';
-
-export type Letter = 'M' | 'C' | 'U';
+import type {
+  About,
+  Column,
+  Event,
+  Graph,
+  Path,
+  Relation,
+  StateKind,
+  Step,
+  Trace,
+  Verdict as Judged,
+} from './schema.js';
 
 /** A threshold that has a place on the scale of confidences. */
 export interface Limit {
   name: string;
   on: string;
-  enters: '' | Letter;
+  enters: string;
   symbol: string;
   at: number;
 }
@@ -81,7 +90,9 @@ export interface Frame {
   index: number;
   block: [number, number];
   tokens: Int32Array;
-  states: Uint8Array;
+  states: Uint8Array; // 0 blank, 1 tentative, 2 decided
+  kinds: Uint8Array; // which of the lane's kinds
+  drafted: Uint8Array; // 1 where a token is not there yet: it would be written there now
   confidence: (number | null)[];
   columns: Record<string, (number | null)[]>;
   events: Record<string, number[]>;
@@ -148,7 +159,7 @@ export interface Head {
   block: number;
   lead: number;
   sees: number | null;
-  mask: number;
+  mask: number | null;
   eos: number | null;
 }
 
@@ -173,6 +184,9 @@ export class Lane {
   causes: Map<string, Verdict>;
   looks: Map<number, ArrayLike<number>[]>;
   answers?: Map<string, Promise<unknown>>;
+  kinds: Required<StateKind>[];
+  strength: number[];
+  tentative: boolean;
   sides: Required<Column>[];
   mapped: Required<Column> | null;
   positions?: number[];
@@ -184,6 +198,9 @@ export class Lane {
   begins(i: number): boolean;
   at(step: number): Frame;
   word(id: number): string;
+  kind(letter: string): Required<StateKind>;
+  look(letter: string): string;
+  state(frame: Frame, i: number): Required<StateKind>;
   place(i: number): string;
   differs(frame: Frame, i: number, other: Lane, there: Frame): boolean;
   answer(frame: Frame): string;

@@ -134,13 +134,16 @@ export class Score {
       let end = k;
       /** @param {Frame} next */
       const goesOn = (next) =>
-        next.states[i] === state && next.tokens[i] === token && next.revoked[i] === frame.revoked[i];
+        next.kinds[i] === frame.kinds[i] && next.tokens[i] === token && next.revoked[i] === frame.revoked[i];
       while (end < lane.last && goesOn(frames[end + 1])) end++;
       const a = cols.x(k) + 1;
       const b = cols.x(end + 1) - 1;
-      g.globalAlpha = faded ? FADED[state] : 1;
+      const strength = lane.strength[frame.kinds[i]];
+      g.globalAlpha = (faded ? FADED[state] : 1) * strength;
       if (state === 0) {
-        if (frame.revoked[i]) this.hatch(g, a, b, y, pad, height, faded);
+        if (frame.drafted[i]) {
+          if (row >= 13 && cols.each >= 24) this.name(g, i, k, a, b, y, middle, theme.ink3);
+        } else if (frame.revoked[i]) this.hatch(g, a, b, y, pad, height, faded);
         else if (row >= 6) {
           g.strokeStyle = theme.line2;
           g.setLineDash([2, 3]);
@@ -160,7 +163,7 @@ export class Score {
           g.fill();
         } else g.fillRect(a, y, Math.max(1, b - a), height);
         if (row >= 13 && cols.each >= 24)
-          this.name(g, i, k, a, b, y, middle, faded ? theme.ink : theme[`${LETTER[state]}-on`]);
+          this.name(g, i, k, a, b, y, middle, faded || strength < 1 ? theme.ink : theme[`${LETTER[state]}-on`]);
       }
       g.globalAlpha = 1;
       k = end + 1;
@@ -356,7 +359,8 @@ export class Score {
       const y = this.y(i);
       const middle = y + row / 2;
       const decided = frame.states[i] > 0;
-      const ghost = !decided && frame.revoked[i] ? frame.ghost[i] : -1;
+      const there = decided || frame.drafted[i] > 0;
+      const ghost = !there && frame.revoked[i] ? frame.ghost[i] : -1;
       g.font = `10px ${theme.sans}`;
       g.fillStyle = theme.ink3;
       g.textAlign = 'right';
@@ -364,7 +368,7 @@ export class Score {
       g.textAlign = 'left';
       g.font = `${i === selected ? '600 ' : ''}${row < 14 || narrow ? 11 : 12}px ${theme.mono}`;
       g.fillStyle = lane.fixed[i] ? theme.ink2 : decided ? theme.ink : theme.ink3;
-      const text = decided ? lane.word(frame.tokens[i]) : ghost >= 0 ? lane.word(ghost) : lane.board ? '·' : '· · ·';
+      const text = there ? lane.word(frame.tokens[i]) : ghost >= 0 ? lane.word(ghost) : lane.board ? '·' : '· · ·';
       g.save();
       g.beginPath();
       g.rect(20, y, label - 22, row);

@@ -4,7 +4,6 @@
 
 import { ROW, UPPER, drawBars, three } from '../draw/bars.js';
 import { choice, h, press, put, sentenceOf, setText } from '../draw/dom.js';
-import { STATES } from '../data/events.js';
 import { rich } from '../draw/symbols.js';
 import { Tint } from '../draw/tint.js';
 import { showSide, sideTabs } from './side.js';
@@ -287,7 +286,7 @@ export class Causes {
     const { width, verdict, span, viewer } = this;
     if (!verdict) return;
     const thresholds = this.thresholds(verdict);
-    drawBars(canvas, rows, hidden, { width, verdict, span, thresholds, theme: viewer.theme });
+    drawBars(canvas, rows, hidden, { lane: viewer.lane, width, verdict, span, thresholds, theme: viewer.theme });
   }
 
   draw() {
@@ -377,7 +376,8 @@ export class Causes {
       const button = (chart.buttons[k] ??= chart.rows.appendChild(h('button', { type: 'button', onclick: select })));
       chart.places[k] = position;
       button.style.top = `${top + k * ROW}px`;
-      button.setAttribute('aria-label', `${how} ${this.named(position, word)}: ${p.toFixed(3)}, ${STATES[state]}`);
+      const { title } = this.viewer.lane.kind(state);
+      button.setAttribute('aria-label', `${how} ${this.named(position, word)}: ${p.toFixed(3)}, ${title}`);
       button.title = `${this.named(position, word)}${position < 0 ? '' : ': select it'}`;
     });
     chart.buttons.forEach((button, k) => (button.hidden = k >= rows.length));
