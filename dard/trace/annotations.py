@@ -13,6 +13,8 @@ from typing import Any
 from dard.core.state import UNMASKED
 from dard.tasks.base import END, Board
 from dard.tasks.judge import Judgement, judge, laid_out
+from dard.trace.diagnosis import Diagnosis
+from dard.trace.diagnosis_panel import panel
 from dard.trace.limits import MAX_SENTENCE
 from dard.trace.records import Start, Step, Verdict, Whole
 from dard.trace.words import because, causes_note, kept_from, summary, words_of
@@ -34,12 +36,16 @@ def annotated_head(trace: Whole) -> dict[str, Any]:
     if trace.diagnosis is None:
         del body["diagnosis"]
     else:
-        verdicts = [annotated_verdict(trace, verdict) for verdict in trace.diagnosis.verdicts]
-        body["diagnosis"] = trace.diagnosis.as_dict() | {"verdicts": verdicts}
+        body["diagnosis"] = annotated_diagnosis(trace, trace.diagnosis)
     if laid := board_of(trace):
         body["start"]["annotation"] = {"look": look(trace, laid, trace.start)}
         body["annotation"] = {"board": {"width": laid.width, "box": laid.box, "given": list(laid.given)}}
     return body
+
+
+def annotated_diagnosis(trace: Whole, diagnosis: Diagnosis) -> dict[str, Any]:
+    verdicts = [annotated_verdict(trace, verdict) for verdict in diagnosis.verdicts]
+    return diagnosis.as_dict() | {"verdicts": verdicts, "annotation": asdict(panel(trace, diagnosis))}
 
 
 def plain(record: Start | Verdict) -> dict[str, Any]:

@@ -459,6 +459,7 @@ class Whole(Protocol):
     mask_id: int
     fixed: list[bool]
     about: About
+    settings: Any
     start: Start
     steps: list[Step]
     causes: list[Verdict]

@@ -1,6 +1,18 @@
 // What unpack.js gives to others: lanes of frames. A lane is one trace, a frame one step of it.
 
-import type { About, Column, Event, Graph, Path, Relation, Step, Trace, Verdict as Judged } from './schema.js';
+import type {
+  About,
+  Column,
+  Diagnosis,
+  Event,
+  Graph,
+  Panel as DiagnosisPanel,
+  Path,
+  Relation,
+  Step,
+  Trace,
+  Verdict as Judged,
+} from './schema.js';
 
 export type Letter = 'M' | 'C' | 'U';
 
@@ -66,6 +78,11 @@ export interface Verdict {
 export interface Tag extends Required<Event> {
   symbol?: string;
   number: number | null;
+}
+
+/** Where an answer was lost, with what panels show of it filled in. */
+export interface Diagnosed extends Required<Diagnosis> {
+  annotation: Required<DiagnosisPanel>;
 }
 
 export type Right = boolean | 'cut off' | null;
@@ -171,6 +188,7 @@ export class Lane {
   free: number[];
   frames: Frame[];
   causes: Map<string, Verdict>;
+  diagnosis: Diagnosed | null;
   looks: Map<number, ArrayLike<number>[]>;
   answers?: Map<string, Promise<unknown>>;
   sides: Required<Column>[];
@@ -190,6 +208,7 @@ export class Lane {
   share(frame: Frame, column: Required<Column>, i: number): number | null;
   append(steps: StepPayload[]): Promise<void>;
   depth(frame: Frame): Uint8Array | null;
+  diagnose(record?: Diagnosis | null): void;
   judge(verdict: Judged, words?: Record<string, string>): Verdict;
   fetchCells(frame: Frame, fetch?: () => Promise<{ cells: string }>): Promise<boolean>;
   fetchLife(

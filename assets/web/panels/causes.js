@@ -7,7 +7,7 @@ import { choice, h, press, put, sentenceOf, setText } from '../draw/dom.js';
 import { STATES } from '../data/events.js';
 import { rich } from '../draw/symbols.js';
 import { Tint } from '../draw/tint.js';
-import { showSide, sideTabs } from './side.js';
+import { SIDES, showSide, sideTabs } from './side.js';
 
 /** @import { Cause, Lane, Limit, Verdict } from '../data/unpack.js' */
 /** @import { State, Viewer } from './types.js' */
@@ -52,7 +52,7 @@ export class Causes {
 
   /** @param {State} state */
   static settle(state) {
-    state.side = state.side === 'causes' ? 'causes' : 'mask';
+    if (!SIDES.includes(state.side)) state.side = 'mask';
   }
 
   /** @param {Lane} _lane @param {Viewer} viewer */
