@@ -12,7 +12,7 @@ from typing import Any
 
 from dard.core.state import UNMASKED
 from dard.tasks.base import END, Board
-from dard.tasks.judge import Judgement, judge, laid_out
+from dard.tasks.judge import Judgement, answers_left, judge, laid_out
 from dard.trace.diagnosis import Diagnosis
 from dard.trace.diagnosis_panel import panel
 from dard.trace.limits import MAX_SENTENCE
@@ -99,10 +99,12 @@ def board_of(trace: Whole) -> Board | None:
 def look(trace: Whole, laid: Board, moment: Start | Step) -> dict[str, Any]:
     """What cannot be right on the board, and how it stands."""
     known = {trace.mask_id: None, trace.eos_id: END}
-    marks, say = laid.look(
-        [known[token] if token in known else short(trace.word(token)) for token in moment.tokens],
-        set(moment.states) == {UNMASKED},
-    )
+    words = [known[token] if token in known else short(trace.word(token)) for token in moment.tokens]
+    ended = set(moment.states) == {UNMASKED}
+    marks, say = laid.look(words, ended)
+    unmasked = [word if state == UNMASKED else None for word, state in zip(words, moment.states, strict=True)]
+    if not ended and not marks and answers_left(trace.prompt, unmasked) == 0:
+        say = f"no clash, but no solution left, {words[: len(laid.given)].count(None)} open"
     lines = [mark.say for mark in marks[: 2 if len(marks) < 3 else 1]]
     if len(marks) > 2:
         units = list(dict.fromkeys(unit for mark in marks[1:] for unit in mark.units))
