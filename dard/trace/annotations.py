@@ -11,7 +11,9 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from dard.tasks.base import END, Board
-from dard.tasks.judge import Judgement, judge, laid_out
+from dard.tasks.judge import Judgement, answers_left, judge, laid_out
+from dard.trace.diagnosis import Diagnosis
+from dard.trace.diagnosis_panel import panel
 from dard.trace.limits import MAX_SENTENCE
 from dard.trace.records import Start, Step, Verdict, Whole
 from dard.trace.words import because, causes_note, kept_from, summary, words_of
@@ -33,12 +35,16 @@ def annotated_head(trace: Whole) -> dict[str, Any]:
     if trace.diagnosis is None:
         del body["diagnosis"]
     else:
-        verdicts = [annotated_verdict(trace, verdict) for verdict in trace.diagnosis.verdicts]
-        body["diagnosis"] = trace.diagnosis.as_dict() | {"verdicts": verdicts}
+        body["diagnosis"] = annotated_diagnosis(trace, trace.diagnosis)
     if laid := board_of(trace):
         body["start"]["annotation"] = {"look": look(trace, laid, trace.start)}
         body["annotation"] = {"board": {"width": laid.width, "box": laid.box, "given": list(laid.given)}}
     return body
+
+
+def annotated_diagnosis(trace: Whole, diagnosis: Diagnosis) -> dict[str, Any]:
+    verdicts = [annotated_verdict(trace, verdict) for verdict in diagnosis.verdicts]
+    return diagnosis.as_dict() | {"verdicts": verdicts, "annotation": asdict(panel(trace, diagnosis))}
 
 
 def plain(record: Start | Verdict) -> dict[str, Any]:
@@ -91,13 +97,16 @@ def board_of(trace: Whole) -> Board | None:
 
 def look(trace: Whole, laid: Board, moment: Start | Step) -> dict[str, Any]:
     """What cannot be right on the board, and how it stands."""
-    marks, say = laid.look(
-        [
-            None if state in trace.about.blank else END if token == trace.eos_id else short(trace.word(token))
-            for token, state in zip(moment.tokens, moment.states, strict=True)
-        ],
-        set(moment.states) <= set(trace.about.decided),
-    )
+    blank, decided = trace.about.blank, trace.about.decided
+    words = [
+        None if state in blank else END if token == trace.eos_id else short(trace.word(token))
+        for token, state in zip(moment.tokens, moment.states, strict=True)
+    ]
+    ended = set(moment.states) <= set(decided)
+    marks, say = laid.look(words, ended)
+    standing = [word if state in decided else None for word, state in zip(words, moment.states, strict=True)]
+    if not ended and not marks and answers_left(trace.prompt, standing) == 0:
+        say = f"no clash, but no solution left, {words[: len(laid.given)].count(None)} open"
     lines = [mark.say for mark in marks[: 2 if len(marks) < 3 else 1]]
     if len(marks) > 2:
         units = list(dict.fromkeys(unit for mark in marks[1:] for unit in mark.units))

@@ -144,7 +144,7 @@ def check_diagnosis(trace: Whole, diagnosis: Diagnosis) -> list[tuple[str, Any]]
     for part, marks in {"winnable": diagnosis.winnable, "solutions": diagnosis.solutions or diagnosis.winnable}.items():
         if len(marks) != states:
             raise TraceError(f"trace file is broken at diagnosis.{part}: {len(marks)} entries for {states} states")
-    if diagnosis.lost is not None and not diagnosis.winnable[diagnosis.lost - 1]:
+    if diagnosis.lost is not None and not (diagnosis.lost < states and diagnosis.winnable[diagnosis.lost - 1]):
         lost = f"step {diagnosis.lost} does not follow a winnable state"
         raise TraceError(f"trace file is broken at diagnosis.lost: {lost}")
     if diagnosis.lost is not None and any(diagnosis.winnable[diagnosis.lost :]):
@@ -160,7 +160,13 @@ def check_diagnosis(trace: Whole, diagnosis: Diagnosis) -> list[tuple[str, Any]]
     if max(diagnosis.written.values(), default=0) > (diagnosis.lost or 0):
         raise TraceError("trace file is broken at diagnosis.written: a step comes after the lost one")
     lists = [(f"diagnosis.guilty.{number}", positions) for number, positions in enumerate(diagnosis.guilty, 1)]
+    lists += [(f"diagnosis.revocations.{number}", [each.position]) for number, each in enumerate(diagnosis.revocations)]
     parts = {"accepted": diagnosis.accepted, "alone": diagnosis.alone, "together": diagnosis.together}
+    if shown := diagnosis.annotation:
+        parts |= {"marked": [each.position for each in shown.marked], "held": shown.held, "tied": shown.tied}
+    told = [*(each.step for each in diagnosis.revocations), *(each.since for each in (shown.marked if shown else ()))]
+    if max(told, default=0) >= states or 0 in (each.step for each in diagnosis.revocations):
+        raise TraceError("trace file is broken at diagnosis: it speaks of a step that is not there")
     return lists + [(f"diagnosis.{part}", positions) for part, positions in parts.items()]
 
 

@@ -449,6 +449,7 @@ class Whole(Protocol):
     mask_id: int | None
     fixed: list[bool]
     about: About
+    settings: Any
     start: Start
     steps: list[Step]
     causes: list[Verdict]

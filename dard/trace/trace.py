@@ -238,8 +238,8 @@ class Trace:
             where = ".".join(str(part) for part in first["loc"])[:100]
             raise TraceError(f"trace file is broken at {where}: {first['msg'][:200]}") from None
         check(trace)
-        records: list[Trace | Start | Step | Verdict] = [trace, trace.start, *trace.steps, *trace.causes]
-        records += trace.diagnosis.verdicts if trace.diagnosis else []
+        records: list[Trace | Start | Step | Verdict | Diagnosis] = [trace, trace.start, *trace.steps, *trace.causes]
+        records += [trace.diagnosis, *trace.diagnosis.verdicts] if trace.diagnosis else []
         for record in records:
             record.annotation = None
         if old:

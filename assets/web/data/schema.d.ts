@@ -81,6 +81,7 @@ export interface Diagnosis {
   solutions?: (number | null)[];
   verdicts?: Verdict[];
   tried?: Attempt[];
+  revocations?: Revocation[];
   recording?: boolean;
   completions?: number;
   passes?: number;
@@ -88,6 +89,7 @@ export interface Diagnosis {
   seconds?: number;
   stage?: string;
   sentences?: string[];
+  annotation?: Panel | null;
 }
 
 export interface Event {
@@ -116,6 +118,34 @@ export interface Look {
   lines: string[];
 }
 
+export interface Marked {
+  position: number;
+  token: number;
+  since: number;
+  name: string;
+  say: string;
+}
+
+export interface Panel {
+  headline: string;
+  progress: string;
+  where?: string;
+  who?: string;
+  title?: string;
+  how?: string;
+  saved?: string;
+  row?: string;
+  flag?: string;
+  tie?: string;
+  tied?: number[];
+  hold?: string;
+  held?: number[];
+  marked?: Marked[];
+  strips?: Strip[];
+  causes?: string[];
+  revoked?: string[];
+}
+
 export interface Path {
   name: string;
   title?: string;
@@ -129,6 +159,13 @@ export interface Relation {
   symbol?: string;
   limit?: string;
   column?: string;
+}
+
+export interface Revocation {
+  step: number;
+  position: number;
+  token: number;
+  worth: string;
 }
 
 export interface Start {
@@ -170,6 +207,14 @@ export interface Step {
   mask?: string;
 }
 
+export interface Strip {
+  setting: string;
+  symbol: string;
+  values: Tried[];
+  best?: string | boolean | number | null;
+  offer?: string;
+}
+
 export interface Threshold {
   name: string;
   on?: string;
@@ -206,6 +251,13 @@ export interface Trace {
   annotation?: Annotation | null;
   format?: "dard-trace";
   version?: 3;
+}
+
+export interface Tried {
+  value: string;
+  right: boolean;
+  own: boolean;
+  say: string;
 }
 
 export interface Verdict {

@@ -142,7 +142,7 @@ function validate(trace, { schema }) {
 
 // What must hold between the parts of a file.
 
-function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: texts, prompt_tokens: prompt, causes = [], annotation }, events) {
+function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: texts, prompt_tokens: prompt, causes = [], diagnosis, annotation }, events) {
   const { length } = start.tokens;
   const ranges = new Map([['confidence', [0, 1]], ...(about.columns ?? []).map((column) => [column.name, column.range ?? [0, Infinity]])]);
   const declared = { columns: ranges, notes: ranges, paths: new Set((about.paths ?? []).map((path) => path.name)), events: new Set([...Object.keys(events), ...Object.keys(about.events ?? {})]) };
@@ -197,14 +197,16 @@ function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: tex
       if ((units.length && !clash) || places.some((place) => place >= length)) refuse('annotation.look', 'a mark is at no place');
     }
   }
-  causes.forEach(({ step, position, causes: found = [], left = [] }, k) => {
+  [...causes, ...(diagnosis?.verdicts ?? [])].forEach(({ step, position, causes: found = [], left = [], siblings = [] }, k) => {
     const where = `causes.${k + 1}`;
     if (step > steps.length) refuse(where, `there is no step ${step}`);
     if ([...found.map((each) => each.position), ...left].some((place) => place < -prompt.length)) refuse(where, 'a position lies before the prompt');
     list(where, [position]);
     for (const shown of [false, true]) list(where, found.filter((each) => (each.shown ?? false) === shown).map((each) => each.position));
     list(`${where}.left`, left);
+    list(`${where}.siblings`, siblings.map((each) => each.position));
   });
+  if (diagnosis) checkDiagnosis(diagnosis, steps.length + 1, keys).forEach(([part, positions]) => list(`diagnosis.${part}`, positions));
   for (const moment of mask == null ? [] : [start, ...steps])
     if (moment.tokens.some((token, i) => (token === mask) !== (letters.get(moment.states[i]) === 'blank'))) refuse('', 'a masked position holds a token, or a decided one holds none');
 }
@@ -219,4 +221,19 @@ function states(own, start, steps, thresholds, causes) {
   for (const { state, causes: found = [], siblings = [], together } of causes) used.push(['causes', [state, ...[...found, ...siblings, together ?? {}].map((each) => each.state ?? '')].join('')]);
   for (const [where, found] of used) for (const letter of new Set(found)) if (!letters.has(letter)) refuse(where, 'a state is not declared in about.states');
   return letters;
+}
+
+/** That a diagnosis speaks of this trace's states and steps; gives its lists of positions. */
+function checkDiagnosis({ winnable = [], solutions = [], lost = null, kind = null, guilty = [], rescued = [], written = {}, accepted = [], alone = [], together = [], revocations = [], annotation }, states, keys) {
+  for (const [part, marks] of Object.entries({ winnable, solutions: solutions.length ? solutions : winnable })) if (marks.length !== states) refuse(`diagnosis.${part}`, `${marks.length} entries for ${states} states`);
+  if (lost !== null && !(lost < states && winnable[lost - 1])) refuse('diagnosis.lost', `step ${lost} does not follow a winnable state`);
+  if (lost !== null && winnable.slice(lost).includes(true)) refuse('diagnosis.lost', `a later state than ${lost - 1} is winnable`);
+  if (lost === null && (guilty.length || ['ending', 'commit', 'conflict', 'revocation'].includes(kind))) refuse('diagnosis.lost', 'no step is named');
+  if (guilty.length !== rescued.length || guilty.some((each) => !each.length)) refuse('diagnosis.guilty', 'a set is empty, or rescued is of another length');
+  const [named, told] = [new Set(guilty.flat()), new Set(keys('diagnosis.written', written))];
+  if (named.size !== told.size || ![...named].every((i) => told.has(i)) || !accepted.every((i) => named.has(i))) refuse('diagnosis.written', 'its positions are not those of guilty');
+  if (Object.values(written).some((step) => step > (lost ?? 0))) refuse('diagnosis.written', 'a step comes after the lost one');
+  const { marked = [], held = [], tied = [] } = annotation ?? {};
+  if ([...revocations.map((each) => each.step || states), ...marked.map((each) => each.since)].some((step) => step >= states)) refuse('diagnosis', 'it speaks of a step that is not there');
+  return [...guilty.map((each, n) => [`guilty.${n + 1}`, each]), ...revocations.map((each) => ['revocations', [each.position]]), ...Object.entries({ accepted, alone, together, marked: marked.map((each) => each.position), held, tied })];
 }

@@ -3,8 +3,10 @@
 import type {
   About,
   Column,
+  Diagnosis,
   Event,
   Graph,
+  Panel as DiagnosisPanel,
   Path,
   Relation,
   StateKind,
@@ -75,6 +77,11 @@ export interface Verdict {
 export interface Tag extends Required<Event> {
   symbol?: string;
   number: number | null;
+}
+
+/** Where an answer was lost, with what panels show of it filled in. */
+export interface Diagnosed extends Required<Diagnosis> {
+  annotation: Required<DiagnosisPanel>;
 }
 
 export type Right = boolean | 'cut off' | null;
@@ -182,6 +189,7 @@ export class Lane {
   free: number[];
   frames: Frame[];
   causes: Map<string, Verdict>;
+  diagnosis: Diagnosed | null;
   looks: Map<number, ArrayLike<number>[]>;
   answers?: Map<string, Promise<unknown>>;
   kinds: Required<StateKind>[];
@@ -207,6 +215,7 @@ export class Lane {
   share(frame: Frame, column: Required<Column>, i: number): number | null;
   append(steps: StepPayload[]): Promise<void>;
   depth(frame: Frame): Uint8Array | null;
+  diagnose(record?: Diagnosis | null): void;
   judge(verdict: Judged, words?: Record<string, string>): Verdict;
   fetchCells(frame: Frame, fetch?: () => Promise<{ cells: string }>): Promise<boolean>;
   fetchLife(

@@ -30,6 +30,7 @@ export class Lane {
     const lane = new Lane(trace);
     await lane.append(trace.steps ?? []);
     for (const verdict of trace.causes ?? []) lane.judge(verdict);
+    lane.diagnose(trace.diagnosis);
     return lane;
   }
 
@@ -76,6 +77,7 @@ export class Lane {
     this.asked = new Map();
     this.looks = new Map(); // where the queries of a step looked, by step; see maskpanel.js
     this.causes = new Map();
+    this.diagnosis = null;
     const { columns } = this.about;
     const mirrored = new Set(columns.map((column) => column.mirror));
     this.sides = columns.filter((column) => !mirrored.has(column.name)); // each a lane beside the score
@@ -262,6 +264,11 @@ export class Lane {
     };
     this.causes.set(`${step}/${position}`, verdict);
     return verdict;
+  }
+
+  /** Where the answer was lost, as far as it is known; null where nobody has looked. */
+  diagnose(record) {
+    this.diagnosis = record?.annotation ? clean({ ...record, sentences: record.sentences ?? [] }) : null;
   }
 
   mark(frame) {

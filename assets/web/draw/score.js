@@ -7,6 +7,7 @@ import { drawMarks } from './marks.js';
 import { triangle } from './shapes.js';
 import { Sides } from './sides.js';
 import { LETTER, Lane } from '../data/unpack.js';
+import { SLOT, Winnable } from './winnable.js';
 
 /** @import { Frame } from '../data/unpack.js' */
 /** @import { Column } from '../data/schema.js' */
@@ -31,6 +32,7 @@ export class Score {
   /** @type {number} */ gap;
   /** @type {number} */ answer;
   /** @type {number} */ steps;
+  /** @type {number} */ slot;
   /** @type {boolean} */ narrow;
   /** @type {boolean} */ big;
   /** @type {boolean} */ roomy;
@@ -40,14 +42,15 @@ export class Score {
     this.past = document.createElement('canvas');
     this.future = document.createElement('canvas');
     this.beside = new Sides(this);
+    this.won = new Winnable(this);
   }
 
   /**
    * Lays out and draws the layers. `weights` draws the mapped column instead of the states.
    * @param {Lane} lane
-   * @param {{ width: number, narrow: boolean, tall: number, theme: Theme, weights: boolean, steps: number, roomy?: boolean, bare?: boolean }} look
+   * @param {{ width: number, narrow: boolean, tall: number, theme: Theme, weights: boolean, steps: number, roomy?: boolean, bare?: boolean, slot?: boolean }} look
    */
-  prepare(lane, { width, narrow, tall, theme, weights, steps, roomy = false, bare = false }) {
+  prepare(lane, { width, narrow, tall, theme, weights, steps, roomy = false, bare = false, slot = false }) {
     const length = lane.length;
     const big = length > 40;
     const available = big ? (narrow ? 256 : tall) : 368;
@@ -77,7 +80,8 @@ export class Score {
       area,
     });
     this.answer = roomy && lane.frames.some((frame) => frame.right !== null) ? ANSWER : 0;
-    this.height = TOP + row * length + this.answer + 4;
+    this.slot = slot ? SLOT : 0; // for the marks of a diagnosis
+    this.height = TOP + row * length + this.answer + 4 + this.slot;
     this.columns = columns(area, steps, big ? 1 : 0.5);
     this.layer(sized(this.past, area, this.height), false);
     this.layer(sized(this.future, area, this.height), true);
@@ -297,6 +301,7 @@ export class Score {
     g.stroke();
     if (this.answer) this.answers(g, hideLater ? now : lane.last);
     this.beside.draw(g, frame);
+    if (this.slot) this.won.draw(g, hideLater ? now : lane.last);
   }
 
   /** @param {Pen} g @param {boolean} faded @param {number} from @param {number} to */

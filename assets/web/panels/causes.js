@@ -6,7 +6,7 @@ import { ROW, UPPER, drawBars, three } from '../draw/bars.js';
 import { choice, h, press, put, sentenceOf, setText } from '../draw/dom.js';
 import { rich } from '../draw/symbols.js';
 import { Tint } from '../draw/tint.js';
-import { showSide, sideTabs } from './side.js';
+import { SIDES, showSide, sideTabs } from './side.js';
 
 /** @import { Cause, Lane, Limit, Verdict } from '../data/unpack.js' */
 /** @import { State, Viewer } from './types.js' */
@@ -51,7 +51,7 @@ export class Causes {
 
   /** @param {State} state */
   static settle(state) {
-    state.side = state.side === 'causes' ? 'causes' : 'mask';
+    if (!SIDES.includes(state.side)) state.side = 'mask';
   }
 
   /** @param {Lane} _lane @param {Viewer} viewer */

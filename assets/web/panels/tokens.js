@@ -8,6 +8,7 @@ import { Grid } from '../draw/grid.js';
 import { drawAxis } from '../draw/axis.js';
 import { LaneMap } from '../draw/lanemap.js';
 import { GLOSSARY, rich } from '../draw/symbols.js';
+import { whyButton } from './side.js';
 
 /** @import { Frame, Lane, Look as Standing } from '../data/unpack.js' */
 /** @import { Viewer } from './types.js' */
@@ -19,6 +20,7 @@ export class Tokens {
   /** @type {Grid[]} */ grids;
   /** @type {LaneMap[]} */ maps;
   /** @type {HTMLElement[]} */ passes;
+  /** @type {HTMLElement[]} of every lane, the way to what is known of a wrong answer */ whys;
   /** @type {HTMLElement[]} */ rows;
   /** @type {(Look | null)[]} */ looks;
   /** @type {boolean} */ laid;
@@ -78,6 +80,8 @@ export class Tokens {
     this.maps = [];
     this.passes = [];
     this.rows = [];
+    for (const why of this.whys ?? []) why.remove();
+    this.whys = lanes.map((_, n) => whyButton(viewer, n));
     this.looks = this.grids.map((grid) =>
       grid.board ? new Look(many ? null : this.answer, (places) => this.lead(places, grid)) : null,
     );
@@ -88,6 +92,8 @@ export class Tokens {
       many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box,
       this.laid && h('div', { class: 'dv-side' }, this.looks[0]?.box, this.legend),
     );
+    if (this.laid) this.looks[0]?.stand.append(this.whys[0]);
+    else if (!many) this.verdict.after(this.whys[0]);
     this.lanes.classList.toggle('dv-laid', this.laid);
     this.lanes.classList.toggle('dv-many', many);
     setText(this.title, many ? `${lanes.length} decodes, one scrubber` : 'Tokens');
@@ -122,6 +128,8 @@ export class Tokens {
         h('span', {}, icon('clash', 13), 'clash'),
       ],
       many && h('span', {}, h('i', { class: 'dv-differskey' }), `differs from ${lanes[0].head.name}`),
+      h('span', { class: 'dv-dkey' }, h('i', {}), 'guilty'),
+      h('span', { class: 'dv-dkey' }, h('i', { class: 'dv-passkey' }), 'same pass'),
     );
   }
 
@@ -167,7 +175,7 @@ export class Tokens {
     const row = h(
       'div',
       { class: 'dv-lane' },
-      who,
+      h('div', { class: 'dv-whobox' }, who, this.whys[n]),
       h('div', { class: 'dv-lanetoks' }, this.grids[n].box, this.looks[n]?.box),
       h('div', { class: 'dv-mapbox' }, canvas),
     );
@@ -241,6 +249,10 @@ export class Tokens {
     judged(this.verdict, this.laid ? null : now.right);
     this.grids.forEach((grid, n) => this.looks[n]?.draw(grid.lane.at(state.step).look));
     if (this.laid) this.judge(lane, now);
+    lanes.forEach((each, n) => {
+      const { index, right } = each.at(state.step);
+      this.whys[n].hidden = !each.finished || index < each.last || right === null || right === true;
+    });
     this.arcs.draw(lane, now, state.position);
     if (lanes.length > 1) this.describe();
   }
@@ -329,7 +341,8 @@ class Look {
     this.lead = lead;
     this.say = h('span', {});
     this.lines = h('ul', { class: 'dv-clashes' });
-    this.box = h('div', { class: 'dv-look' }, h('div', { class: 'dv-stand' }, answer, this.say), this.lines);
+    this.stand = h('div', { class: 'dv-stand' }, answer, this.say);
+    this.box = h('div', { class: 'dv-look' }, this.stand, this.lines);
   }
 
   /** @param {Standing | null} look */
