@@ -211,7 +211,7 @@ class BackboneModel:
         return list(coded["input_ids"])
 
     def _unknown_words(self, missing: list[str]) -> str:
-        words = list(self.tokenizer.get_vocab())
+        words = sorted(self.tokenizer.get_vocab())  # which comes in any order
         named = [f"{word[:40]!r}{_hint(word[:40], words)}" for word in missing[:5]]
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         return (

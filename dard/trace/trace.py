@@ -105,7 +105,8 @@ class Trace:
         """One line; everything is in `as_dict`."""
         end = f"ended by {self.ended_by}" if self.ended_by else "unfinished"
         text = self.text if len(self.text) <= REPR_AT_MOST else self.text[: REPR_AT_MOST - 1] + "…"
-        return f"<Trace of {self.decoder!r} on {self.model!r}: {self.num_steps} passes, {end}, text {text!r}>"
+        made = f"{self.num_steps} pass{'' if self.num_steps == 1 else 'es'}"
+        return f"<Trace of {self.decoder!r} on {self.model!r}: {made}, {end}, text {text!r}>"
 
     @property
     def num_steps(self) -> int:

@@ -1,6 +1,6 @@
 // Bars of causes, on zones of the states that a probability means.
 
-import { sized } from './dom.js';
+import { sized, threeShort } from './dom.js';
 import { diamond, segment, triangle } from './shapes.js';
 
 /** @import { Cause, Lane, Limit, Verdict } from '../data/unpack.js' */
@@ -11,13 +11,7 @@ export const UPPER = 50; // above the rows of visible tokens
 const LEFT = 106; // of the bars: position and token
 const RIGHT = 58; // value and state
 
-/**
- * A probability in three digits.
- * @param {number} p
- */
-export const three = (p) => (p >= 0.9995 ? '1.0' : p.toFixed(3).slice(1));
-
-/** @typedef {{ lane: Lane, width: number, verdict: Verdict, span: [number, number], thresholds: Limit[], theme: Theme }} View */
+/** @typedef {{ lane: Lane, width: number, verdict: Verdict, span: [number, number], thresholds: Limit[], limits: number[], theme: Theme }} View */
 /** @typedef {(what: string, x: number, y: number, align: CanvasTextAlign, font: string, colour: string) => void} Write */
 
 /**
@@ -32,6 +26,7 @@ export function drawBars(canvas, rows, hidden, look) {
     verdict,
     span: [low, high],
     thresholds,
+    limits,
     theme,
   } = look;
   const top = hidden ? 2 : UPPER;
@@ -81,7 +76,7 @@ export function drawBars(canvas, rows, hidden, look) {
   triangle(g, at, top - 9, 4, 3, 1);
   g.fill();
   const left = verdict.actual < low + 0.35 * (high - low);
-  const words = `actual ${three(verdict.actual)}`;
+  const words = `actual ${threeShort(verdict.actual, limits)}`;
   g.font = `650 11px ${theme.sans}`;
   const wide = g.measureText(words).width;
   g.fillStyle = theme.panel; // a threshold's line must not cross it
@@ -99,6 +94,7 @@ function drawRow(g, [position, word, p, state], y, x, text, hidden, look) {
     width,
     verdict,
     span: [low, high],
+    limits,
     theme,
   } = look;
   const changed = state !== verdict.state;
@@ -138,7 +134,8 @@ function drawRow(g, [position, word, p, state], y, x, text, hidden, look) {
     shape(g, lane, state, Math.max(LEFT + 6, Math.min(width - RIGHT - 6, to)), y, 5, theme);
     g.globalAlpha = 1;
   }
-  text(three(p), width - 19, y, 'right', `${changed ? 700 : 400} 11px ${theme.sans}`, changed ? theme.ink : theme.ink2);
+  const value = threeShort(p, limits);
+  text(value, width - 19, y, 'right', `${changed ? 700 : 400} 11px ${theme.sans}`, changed ? theme.ink : theme.ink2);
   if (changed) shape(g, lane, state, width - 7, y, 6, theme, true);
   else text(state, width - 7, y, 'center', `11px ${theme.sans}`, theme.ink2);
 }

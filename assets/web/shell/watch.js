@@ -71,7 +71,10 @@ export function mountWatch(root, bridge, config) {
       request: () => request(),
       onSizes: (checked) => settings.fits(checked),
       give: (text, lengths) => settings.give(text, lengths),
-      useModel: (name) => settings.useModel(name),
+      useModel: (name) => {
+        settings.useModel(name);
+        leave(request()); // Compare goes on with it
+      },
     },
     unlinked: () =>
       asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.',
@@ -148,12 +151,14 @@ export function mountWatch(root, bridge, config) {
   function showFull() {
     keep(VIEW, 'full');
     setShort(false);
+    scrollTo(0, 0); // what one came from is below the fold of a small screen
     address.remember();
   }
 
   /** The opening from its beginning, whatever is on screen; Back leads there again. */
   function showStory() {
     keep(VIEW, 'story');
+    scrollTo(0, 0);
     client.replace(() => {
       say(null);
       shell.showCase(null);
