@@ -8,7 +8,7 @@ Does not know: how any of it is searched, or put into words.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -29,6 +29,7 @@ from dard.trace.limits import (
 from dard.trace.records import Verdict
 
 Kind = Literal["right", "cut off", "model", "ending", "commit", "conflict", "revocation"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 Stage = Literal["states", "tokens", "causes", "settings", "revocations", "done"]
 Worth = Literal["right", "wrong", "in vain"]
 Judged = Literal["expected", "task", "reference"]
