@@ -21,6 +21,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
 
 from dard.core.errors import InputError
+from dard.models.experts import apart
 from dard.models.memory import check_room, memory_guard
 from dard.models.placement import Placement
 from dard.models.progress import loading
@@ -105,6 +106,8 @@ def load_network(
     if placement.device_map is None:  # a device map may put what does not fit elsewhere
         for device in {placement.device, torch.device("cpu")} if placement.moves else {placement.device}:
             check_room(folder.name, size, device)
+    if placement.quantise:
+        family, config = apart(family, config)
     transformers_logging.disable_progress_bar()  # a second bar in the middle of ours
     transformers_logging.set_verbosity_error()  # it warns of every model type it has no code for, LLaDA's included
     with memory_guard(f"model {folder.name!r}", placement.device), loading(placement.tell, size):
