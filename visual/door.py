@@ -57,13 +57,15 @@ class Refused(Exception):
 class Door:
     """An ASGI application around another."""
 
-    def __init__(self, app: Any, names: Sequence[str] = (), behind_proxy: bool | None = None) -> None:
-        """`names`: hosts it answers to, is asked by and may be framed by beside its own, * for any part. Behind a proxy
-        visitors are told apart by what that says of them."""
+    def __init__(
+        self, app: Any, names: Sequence[str] = (), own: Sequence[str] = (), behind_proxy: bool | None = None
+    ) -> None:
+        """`names`: hosts it answers to, is asked by and may be framed by beside its `own`; * is any part of one. Behind
+        a proxy visitors are told apart by what that says of them."""
         on_space = "SPACE_ID" in os.environ
         self.app = app
         self.names = (*names, *(HUGGING_FACE if on_space else ()))
-        self.hosts = (*self.names, *own_names())
+        self.hosts = (*self.names, *own, *own_names())
         self.behind_proxy = (
             on_space or bool(os.environ.get("DARD_BEHIND_PROXY")) if behind_proxy is None else behind_proxy
         )

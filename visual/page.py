@@ -61,20 +61,20 @@ def build_page(studio: Studio) -> gr.Blocks:
     return page
 
 
-def launch_options(hosts: Sequence[str] = ()) -> dict[str, Any]:
+def launch_options(hosts: Sequence[str] = (), own: Sequence[str] = ()) -> dict[str, Any]:
     """The page's scripts and styles, inline: nothing is loaded from elsewhere, and there is no unstyled moment.
 
     They go into `head`, not `css`: Gradio rewrites the latter and loses every shorthand that holds a variable. The
     scripts are packed, because Gradio parses `head` as HTML before it goes on; these are made ready meanwhile.
 
-    `hosts`: names that the page answers to beside its own.
+    `hosts`: names that the page answers to, is asked by and may be framed by beside its `own`.
     """
     boot = BOOT % packed_bytes(f"{script('shell/tabs.js')}\nexport {{ tabs }};".encode())
     return {
         "head": f"<style>{style('styles/viewer.css', 'styles/page.css')}</style><script>{boot}</script>",
         "run_history": False,
         "footer_links": ["api"],
-        "app_kwargs": {"middleware": [Middleware(Door, names=tuple(hosts))]},
+        "app_kwargs": {"middleware": [Middleware(Door, names=hosts, own=own)]},
         "state_session_capacity": 100,
         "max_threads": 2 * VISITORS_AT_ONCE,  # each who runs the model waits in one, and quick calls need some too
     }
@@ -104,7 +104,7 @@ def as_function(endpoint: Endpoint, programs: Programs) -> Callable[..., Any]:
         try:
             with on_behalf_of(asker(), listened()):
                 return endpoint.ask(programs, dict(zip(parameters, values, strict=False)))
-        except Exception as error:  # reaches a program as one sentence
+        except BaseException as error:  # reaches a program as one sentence
             raise gr.Error(refusal(error)["text"], print_exception=False) from None
 
     fields = sorted(endpoint.request.model_fields.items(), key=lambda field: not field[1].is_required())

@@ -67,9 +67,11 @@ def serve(
                 )
                 print(f"dard: {studio.models.missing[name]}", file=sys.stderr)
     told = os.environ.get("DARD_HOSTS", "").split(",")
-    names = [each.strip().lower() for each in (*hosts, *told, host) if each.strip()]
+    names = [each.strip().lower() for each in (*hosts, *told) if each.strip()]
     try:
-        build_page(studio).launch(server_name=host, server_port=port, mcp_server=mcp, **launch_options(names))
+        build_page(studio).launch(
+            server_name=host, server_port=port, mcp_server=mcp, **launch_options(names, [host.lower()])
+        )
     except (OSError, OverflowError):
         raise InputError(
             f"the page cannot be served at {host}:{port}, which may be in use; choose another with --port"
