@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from dard.core.errors import InputError
-from dard.trace.format import bounded_gunzip, read_bytes
+from dard.trace.format import read_bytes, unpacked
 from dard.trace.frames import MAX_SEQUENCE, MAX_TOKEN, check_mask_id
-from dard.trace.limits import MAX_FILE_BYTES, MAX_STEPS, MAX_TOKEN_TEXT, TraceError
+from dard.trace.limits import LIBRARY, MAX_FILE_BYTES, MAX_STEPS, MAX_TOKEN_TEXT, TraceError
 from dard.trace.trace import Trace
 
 STATES = ("frames", "histories", "history")
@@ -60,8 +60,7 @@ def read(
     >>> trace.prompt_tokens, [step.decided for step in trace.steps], trace.steps[0].confidence
     ([5], [[1], [0]], [None, None])
     """
-    if data[:2] == b"\x1f\x8b":
-        data = bounded_gunzip(data)
+    data = unpacked(data, LIBRARY)
     body = from_torch(data) if data[:4] == b"PK\x03\x04" else from_json(data)
     if isinstance(body, dict) and "format" in body:
         return [Trace.from_bytes(data)]
