@@ -119,10 +119,12 @@ def load_network(
             attn_implementation="sdpa",
             local_files_only=True,
             use_safetensors=has_safetensors(folder),
+            ignore_mismatched_sizes=True,  # they are refused below, by their names
             weights_only=True,
             output_loading_info=True,
         )
         network = network.to(placement.device) if placement.moves else network
+    network.unused_weights = tuple(sorted(str(key) for key in info["unexpected_keys"]))  # for `doctor`
     wrong = sorted(info["missing_keys"]) + sorted(str(key) for key in info["mismatched_keys"])
     if wrong:
         raise InputError(
