@@ -40,6 +40,7 @@ COMMANDS: dict[str, str] = {
     "decode": "decode a prompt or a template with [MASK]s and show every step",
     "compare": "decode the same prompt with several decoders",
     "diagnose": "where a decode lost its answer, by whom, and what would have saved it",
+    "doctor": "whether a model works on this machine: files, masks, language, every decoder, speed",
     "models": "the models known by name",
     "bench": "what a step costs, as ratios measured in one run",
     "experiment": "a table or figure of the paper, on any model; --list names them",

@@ -21,10 +21,12 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
 
 from dard.core.errors import InputError
+from dard.models.experts import apart
 from dard.models.memory import check_room, memory_guard
 from dard.models.placement import Placement
 from dard.models.progress import loading
 
+MARK = re.compile(r"<\|[^|<>\s]{1,60}\|>")  # how a template writes what must be one token
 NOT_OURS = ("temperature", "seed", "steps")  # settings of other samplers, though they bear names of ours
 
 
@@ -104,6 +106,8 @@ def load_network(
     if placement.device_map is None:  # a device map may put what does not fit elsewhere
         for device in {placement.device, torch.device("cpu")} if placement.moves else {placement.device}:
             check_room(folder.name, size, device)
+    if placement.quantise:
+        family, config = apart(family, config)
     transformers_logging.disable_progress_bar()  # a second bar in the middle of ours
     transformers_logging.set_verbosity_error()  # it warns of every model type it has no code for, LLaDA's included
     with memory_guard(f"model {folder.name!r}", placement.device), loading(placement.tell, size):
@@ -115,10 +119,12 @@ def load_network(
             attn_implementation="sdpa",
             local_files_only=True,
             use_safetensors=has_safetensors(folder),
+            ignore_mismatched_sizes=True,  # they are refused below, by their names
             weights_only=True,
             output_loading_info=True,
         )
         network = network.to(placement.device) if placement.moves else network
+    network.unused_weights = tuple(sorted(str(key) for key in info["unexpected_keys"]))  # for `doctor`
     wrong = sorted(info["missing_keys"]) + sorted(str(key) for key in info["mismatched_keys"])
     if wrong:
         raise InputError(
@@ -164,6 +170,19 @@ def as_turns(tokenizer: Any, turns: Sequence[Mapping[str, str]], think: bool = F
     """A conversation that waits for the answer or, with `go_on`, for the rest of its last turn."""
     how = {"add_generation_prompt": not go_on, "continue_final_message": go_on, "enable_thinking": think}
     return tokenizer.apply_chat_template([dict(turn) for turn in turns], tokenize=False, **how)
+
+
+def turn_end(tokenizer: Any) -> int | None:
+    """The id of the mark with which a chat template closes a turn, if it is one token."""
+    turns = [{"role": "user", "content": "a question"}, {"role": "assistant", "content": "an answer"}]
+    try:
+        text = as_turns(tokenizer, turns)
+    except Exception:  # a template may refuse with anything
+        return None
+    for turn in reversed(turns):
+        if mark := MARK.match(text.partition(turn["content"])[2].lstrip()):
+            return tokenizer.get_vocab().get(mark[0])
+    return None
 
 
 def mask_token(folder: Path, config: dict[str, Any], tokenizer: Any) -> int:

@@ -12,13 +12,14 @@ from typing import Any
 
 from dard.trace.about import EVENTS
 from dard.trace.diagnosis import Diagnosis
-from dard.trace.limits import MAX_FILE_BYTES, TraceError
+from dard.trace.limits import MAX_FILE_BYTES, MAX_STEPS, MAX_VERDICTS, Room, TraceError
 from dard.trace.records import Start, Step, Whole
 
 
 def check(trace: Whole) -> None:
     """Consistency between the parts of a file; the reader has seen to types and ranges."""
     length = len(trace.start.tokens)
+    check_states(trace)
     ranges = {"confidence": (0.0, 1.0)} | {c.name: c.range or (0.0, math.inf) for c in trace.about.columns}
     declared = {
         "columns": ranges.keys(),
@@ -26,6 +27,11 @@ def check(trace: Whole) -> None:
         "events": {*EVENTS, *trace.about.events},
         "notes": ranges.keys(),
     }
+    for number, column in enumerate(trace.about.columns):
+        others = {each.name for each in trace.about.columns} - {column.name}
+        if column.mirror and column.mirror not in others:
+            where = f"about.columns.{number}.mirror"
+            raise TraceError(f"trace file is broken at {where}: {column.mirror!r} is none of the other columns")
     rows: list[tuple[str, Any]] = [
         ("start.states", trace.start.states),
         ("start.confidence", trace.start.confidence),
@@ -55,7 +61,7 @@ def check(trace: Whole) -> None:
         rows += [(f"{name}.tokens", step.tokens), (f"{name}.states", step.states)]
         rows += [(f"{name}.columns.{each}", values) for each, values in step.columns.items()]
         lists += [(f"{name}.{each}", positions) for each, positions in step.events.items()]
-        lists += [(f"{name}.why", list(step.why))]
+        lists += [(f"{name}.why", list(step.why)), (f"{name}.drafts", list(step.drafts))]
         tables = {f"paths.{path}": top for path, top in step.paths.items()} | ({"soft": step.soft} if step.soft else {})
         for part, top in tables.items():
             lists.append((f"{name}.{part}", top.positions))
@@ -98,8 +104,30 @@ def check(trace: Whole) -> None:
     moments: list[Start | Step] = [trace.start, *trace.steps]
     for moment in moments:
         for token, state in zip(moment.tokens, moment.states, strict=True):
-            if (token == trace.mask_id) != (state == "M"):
+            if trace.mask_id is not None and (token == trace.mask_id) != (state in trace.about.blank):
                 raise TraceError("trace file is broken: a masked position holds a token, or a decided one holds none")
+    for step in trace.steps:
+        if any(step.states[i] in trace.about.decided for i in step.drafts):
+            raise TraceError(f"trace file is broken at steps.{step.index}.drafts: one is of a decided position")
+
+
+def check_states(trace: Whole) -> None:
+    """That every letter is declared, once, and that there is something to decide, and a way to be decided."""
+    about = trace.about
+    if len(about.kinds) != len(about.states):
+        raise TraceError("trace file is broken at about.states: a letter is declared twice")
+    if not about.blank or not about.decided:
+        raise TraceError("trace file is broken at about.states: none is blank, or none is decided")
+    used = [("start.states", trace.start.states), *((f"steps.{s.index}.states", s.states) for s in trace.steps)]
+    used += [(f"about.thresholds.{n}", getattr(each, "enters", "")) for n, each in enumerate(about.thresholds)]
+    verdicts = [*trace.causes, *(trace.diagnosis.verdicts if trace.diagnosis else ())]
+    for verdict in verdicts:
+        more = [verdict.together] if verdict.together else []
+        causes = (*verdict.causes, *verdict.siblings, *more)
+        used.append(("causes", "".join([verdict.state, *(cause.state for cause in causes)])))
+    for name, letters in used:
+        if unknown := set(letters) - about.kinds.keys():
+            raise TraceError(f"trace file is broken at {name}: {min(unknown)!r} is not declared in about.states")
 
 
 def check_board(trace: Whole) -> None:
@@ -121,7 +149,7 @@ def check_diagnosis(trace: Whole, diagnosis: Diagnosis) -> list[tuple[str, Any]]
     for part, marks in {"winnable": diagnosis.winnable, "solutions": diagnosis.solutions or diagnosis.winnable}.items():
         if len(marks) != states:
             raise TraceError(f"trace file is broken at diagnosis.{part}: {len(marks)} entries for {states} states")
-    if diagnosis.lost is not None and not diagnosis.winnable[diagnosis.lost - 1]:
+    if diagnosis.lost is not None and not (diagnosis.lost < states and diagnosis.winnable[diagnosis.lost - 1]):
         lost = f"step {diagnosis.lost} does not follow a winnable state"
         raise TraceError(f"trace file is broken at diagnosis.lost: {lost}")
     if diagnosis.lost is not None and any(diagnosis.winnable[diagnosis.lost :]):
@@ -137,7 +165,13 @@ def check_diagnosis(trace: Whole, diagnosis: Diagnosis) -> list[tuple[str, Any]]
     if max(diagnosis.written.values(), default=0) > (diagnosis.lost or 0):
         raise TraceError("trace file is broken at diagnosis.written: a step comes after the lost one")
     lists = [(f"diagnosis.guilty.{number}", positions) for number, positions in enumerate(diagnosis.guilty, 1)]
+    lists += [(f"diagnosis.revocations.{number}", [each.position]) for number, each in enumerate(diagnosis.revocations)]
     parts = {"accepted": diagnosis.accepted, "alone": diagnosis.alone, "together": diagnosis.together}
+    if shown := diagnosis.annotation:
+        parts |= {"marked": [each.position for each in shown.marked], "held": shown.held, "tied": shown.tied}
+    told = [*(each.step for each in diagnosis.revocations), *(each.since for each in (shown.marked if shown else ()))]
+    if max(told, default=0) >= states or 0 in (each.step for each in diagnosis.revocations):
+        raise TraceError("trace file is broken at diagnosis: it speaks of a step that is not there")
     return lists + [(f"diagnosis.{part}", positions) for part, positions in parts.items()]
 
 
@@ -166,6 +200,9 @@ def set_aside(body: dict[str, Any]) -> tuple[dict[int, Any], dict[int, Any]]:
 
 def refuse_crowds(body: dict[str, Any]) -> None:
     """Refuse records with more entries than any has, before pydantic reports each of them with all the others."""
+    for part, most in {"steps": MAX_STEPS, "causes": MAX_VERDICTS}.items():
+        if isinstance(listed := body.get(part), list) and len(listed) > most:
+            raise TraceError(f"trace file is broken at {part}: it has {len(listed)} entries; at most {most} are read")
     steps = body.get("steps")
     records: list[tuple[str, Any]] = [("the top", body), ("start", body.get("start")), ("about", body.get("about"))]
     for number, step in enumerate(steps if isinstance(steps, list) else []):
@@ -200,14 +237,34 @@ def read_bytes(path: str | Path) -> bytes:
         raise TraceError(f"trace file cannot be read: {error.strerror}") from None
 
 
-def bounded_gunzip(data: bytes) -> bytes:
+def unpacked(data: bytes, room: Room) -> bytes:
+    """A file's bytes without their gzip, if there is one: no more than there is room for, nor more parts.
+
+    What JSON becomes in memory is told by its brackets and commas; they are counted sooner than parsed.
+    """
+    plain = bounded_gunzip(data, room.unpacked) if data[:2] == b"\x1f\x8b" else data
+    if len(plain) > room.unpacked:
+        raise TraceError(f"trace file is larger than {room.unpacked >> 20} MB")
+    if plain[:4] != b"PK\x03\x04":
+        refuse_many(plain, room)
+    return plain
+
+
+def refuse_many(text: bytes, room: Room) -> None:
+    """Refuse JSON that would become more lists, objects and entries than there is room for."""
+    for what, signs, most in (("lists and objects", (b"[", b"{"), room.records), ("entries", (b",",), room.entries)):
+        if (count := sum(text.count(sign) for sign in signs)) > most:
+            raise TraceError(f"the file holds {count} {what}; at most {most} are read")
+
+
+def bounded_gunzip(data: bytes, most: int = MAX_FILE_BYTES) -> bytes:
     inflate = zlib.decompressobj(wbits=31)
     try:
-        plain = inflate.decompress(data, MAX_FILE_BYTES)
+        plain = inflate.decompress(data, most)
     except zlib.error:
         raise TraceError("trace file is not valid gzip") from None
     if not inflate.eof:
-        raise TraceError(f"trace file is cut short, or unpacks to more than {MAX_FILE_BYTES >> 20} MB")
+        raise TraceError(f"trace file is cut short, or unpacks to more than {most >> 20} MB")
     if inflate.unused_data:
         raise TraceError("trace file goes on after its gzip data")
     return plain

@@ -28,10 +28,10 @@ from dard.core.files import write_whole
 from dard.trace.about import About
 from dard.trace.annotations import annotated
 from dard.trace.diagnosis import Diagnosis
-from dard.trace.format import bounded_gunzip, check, not_a_number, read_bytes, refuse_crowds, set_aside
+from dard.trace.format import check, not_a_number, read_bytes, refuse_crowds, set_aside, unpacked
 from dard.trace.frames import Frame, checked, values_of
 from dard.trace.limits import (
-    MAX_FILE_BYTES,
+    LIBRARY,
     MAX_GRAPH_BYTES,
     MAX_LENGTH,
     MAX_MASK_BYTES,
@@ -43,13 +43,14 @@ from dard.trace.limits import (
     REPR_AT_MOST,
     STRICT,
     VERSION,
+    Room,
     SettingInt,
     TokenId,
     TraceError,
 )
 from dard.trace.masks import BlockMask, read_cells
 from dard.trace.records import Annotation, Start, Step, StepContext, Verdict
-from dard.trace.version2 import give_cells, give_masks
+from dard.trace.version2 import declare_states, give_cells, give_masks
 from dard.trace.words import because, sentence
 
 
@@ -69,7 +70,7 @@ class Trace:
     ]
     prompt: Annotated[str, Field(max_length=MAX_TEXT)]
     prompt_tokens: Annotated[list[TokenId], Field(max_length=200_000)]
-    mask_id: TokenId
+    mask_id: TokenId | None  # None: nothing is masked, a canvas begins as noise
     eos_id: TokenId | None
     fixed: Annotated[list[bool], Field(max_length=MAX_LENGTH)]
     start: Start
@@ -90,7 +91,14 @@ class Trace:
         previous: Start | Step = self.start
         for step in self.steps:
             step._link = StepContext(
-                previous.tokens, previous.states, previous.confidence, self.fixed, self.num_layers, self.settings
+                previous.tokens,
+                previous.states,
+                previous.confidence,
+                self.fixed,
+                self.num_layers,
+                self.settings,
+                self.about.kinds,
+                getattr(previous, "drafts", {}),
             )
             previous = step
 
@@ -117,7 +125,7 @@ class Trace:
 
     @property
     def finished(self) -> bool:
-        return set(self.states) == {"U"} and not (self.steps and self.steps[-1].goes_on)
+        return set(self.states) <= set(self.about.decided) and not (self.steps and self.steps[-1].goes_on)
 
     @property
     def ended_by(self) -> str | None:
@@ -202,14 +210,11 @@ class Trace:
         return cls.from_bytes(read_bytes(path))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Trace:
+    def from_bytes(cls, data: bytes, room: Room = LIBRARY) -> Trace:
         """The trace in a file's bytes, gzipped or plain."""
-        if len(data) > MAX_FILE_BYTES:
-            raise TraceError(f"trace file is larger than {MAX_FILE_BYTES >> 20} MB")
-        if data[:2] == b"\x1f\x8b":
-            data = bounded_gunzip(data)
+        text = unpacked(data, room)
         try:
-            body = json.loads(data)
+            body = json.loads(text)
         except (ValueError, RecursionError):
             raise TraceError("trace file is not JSON") from None
         if not isinstance(body, dict) or body.get("format") != "dard-trace":
@@ -221,6 +226,8 @@ class Trace:
         old = (body.pop("masks", ""), body.pop("graphs", None)) if version == 2 else None
         masks, cells = ({}, {}) if old else set_aside(body)
         refuse_crowds(body)
+        if old:
+            declare_states(body)
         try:
             trace = file_reader().validate_json(json.dumps(body))
         except ValidationError as error:
@@ -229,25 +236,27 @@ class Trace:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])[:100]
             raise TraceError(f"trace file is broken at {where}: {first['msg'][:200]}") from None
+        if len(trace.fixed) > room.positions:
+            raise TraceError(f"trace file has a region of {len(trace.fixed)}; at most {room.positions} are shown here")
         check(trace)
-        records: list[Trace | Start | Step | Verdict] = [trace, trace.start, *trace.steps, *trace.causes]
-        records += trace.diagnosis.verdicts if trace.diagnosis else []
+        records: list[Trace | Start | Step | Verdict | Diagnosis] = [trace, trace.start, *trace.steps, *trace.causes]
+        records += [trace.diagnosis, *trace.diagnosis.verdicts] if trace.diagnosis else []
         for record in records:
             record.annotation = None
         if old:
             give_masks(trace.steps, old[0])
             if old[1] is not None:
                 give_cells(trace.steps, old[1])
-        room = MAX_MASK_BYTES
+        left = MAX_MASK_BYTES
         for number, text in masks.items():
             step = trace.steps[number]
-            step._mask, length = BlockMask.read(text, step.moment, room)
-            room -= length
-        room = MAX_GRAPH_BYTES
+            step._mask, length = BlockMask.read(text, step.moment, left)
+            left -= length
+        left = MAX_GRAPH_BYTES
         for number, text in cells.items():
             if (graph := trace.steps[number].graph) is not None:
-                graph._cells = read_cells(text, len(graph.positions), room)
-                room -= len(graph._cells)
+                graph._cells = read_cells(text, len(graph.positions), left)
+                left -= len(graph._cells)
         return trace
 
 

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from dard.core.errors import InputError
-from dard.core.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED
+from dard.core.state import BLANK, DECIDED, TENTATIVE
 from dard.tasks.judge import laid_out
 from dard.trace.about import QUIET, About, Threshold
 from dard.trace.records import Cause, Step, Verdict, Whole
@@ -180,7 +180,7 @@ def kept_from(step: Step, words: Words) -> str:
 def common(step: Step, position: int, words: Words) -> str | None:
     """What is true whatever the rule."""
     if position in step.edited:
-        return f"{words.at(step.tokens, position)} was put there by hand, as {STATE_NAMES[step.states[position]]}."
+        return f"{words.at(step.tokens, position)} was put there by hand, as {step.kind(position).title}."
     if step.fixed[position]:
         return f"{words.at(step.tokens, position)} is given by the template: always unmasked, never verified."
     if position in step.happened("waiting"):
@@ -190,7 +190,7 @@ def common(step: Step, position: int, words: Words) -> str | None:
     return None
 
 
-MOVES = {
+MOVES = {  # of masked decoding, by the letters before and after
     "MM": "stayed masked", "MC": "become a candidate", "MU": "been unmasked",
     "CM": "been revoked", "CC": "stayed a candidate", "CU": "been promoted",
     "UM": "been revoked", "UC": "been weakened to a candidate", "UU": "stayed unmasked",
@@ -204,7 +204,8 @@ def because(trace: Whole, verdict: Verdict) -> str:
     cause = verdict.deciding[0]
     before = trace.steps[verdict.step - 1].states_before[verdict.position]
     words = words_of(trace)
-    subject = words.quote(verdict.token) if before == verdict.state == MASKED else "it"
+    blank = {before, verdict.state} <= set(trace.about.blank)
+    subject = words.quote(verdict.token) if blank else "it"
     without = seen_at(trace, verdict.step, cause.position, words)
     had = number(cause.without, *limits(trace))
     return f"without {without} {subject} would have had {had}{outcome(cause, before, words)}"
@@ -218,7 +219,8 @@ def limits(trace: Whole) -> list[float]:
 def outcome(cause: Cause, before: str, words: Words) -> str:
     """What would have become of a position, after the probability of its token."""
     other = "" if cause.token is None else f"{words.quote(cause.token)} would have "
-    return f" and {other}{MOVES[before + cause.state]}"
+    other_state = "stayed as it was" if before == cause.state else f"become another state, {cause.state}"
+    return f" and {other}{MOVES.get(before + cause.state, other_state)}"
 
 
 def siblings_note(trace: Whole, verdict: Verdict) -> str:
@@ -308,21 +310,21 @@ def causes_note(trace: Whole, verdict: Verdict) -> str:
 
 def plainly(step: Step, position: int, words: Words) -> str:
     """What the states alone tell."""
-    before, after = step.states_before[position], step.states[position]
+    before, after = step.kind_before(position), step.kind(position)
     value = step.confidence[position]
     c = "its confidence was not measured" if value is None else f"confidence {number(value)}"
-    if after == MASKED:
-        if before == MASKED:
-            return f"{words.place(position)} stays masked: {c}."
+    if after.role == BLANK:
+        if before.role == BLANK:
+            return f"{words.place(position)} stays {after.title}: {c}."
         return f"{words.at(step.tokens_before, position)} was revoked: {c}."
     if position in step.replaced:
         old, new = words.at(step.tokens_before, position), words.quote(step.tokens[position])
         return f"{old} was replaced by {new}: {c}."
     token = words.at(step.tokens, position)
     if before == after:
-        return f"{token} stays {STATE_NAMES[after]}: {c}."
-    moves = {CANDIDATE + UNMASKED: "was promoted", UNMASKED + CANDIDATE: "was weakened to a candidate"}
-    return f"{token} {moves.get(before + after, f'was decided, as {STATE_NAMES[after]}')}: {c}."
+        return f"{token} stays {after.title}: {c}."
+    moves = {(TENTATIVE, DECIDED): "was promoted", (DECIDED, TENTATIVE): f"was weakened to a {after.title}"}
+    return f"{token} {moves.get((before.role, after.role), f'was decided, as {after.title}')}: {c}."
 
 
 def summary(step: Step, about: About, words: Words) -> str:
@@ -334,7 +336,7 @@ def summary(step: Step, about: About, words: Words) -> str:
     edited = told.pop("edited", [])
     for name, positions in told.items():
         title = about.event(name).title
-        if positions and all(step.states_before[i] == step.states[i] == MASKED for i in positions):
+        if positions and all(step.kind_before(i).role == step.kind(i).role == BLANK for i in positions):
             parts.append(f"{title}: {len(positions)} position{'s' if len(positions) > 1 else ''}")
         elif positions:
             tokens = step.tokens_before if name == "demoted" else step.tokens

@@ -103,6 +103,7 @@ LANES = """async ([data, sent]) => {
     });
     for (const name of ['head', 'about', 'board', 'free', 'length']) same(name, mine[name], theirs[name]);
     same('causes', [...mine.causes], [...theirs.causes]);
+    same('diagnosis', mine.diagnosis, theirs.diagnosis);
     const words = [...theirs.words.keys()].filter((id) => mine.word(id) !== theirs.word(id));
     return { differ, told, words, frames: mine.frames.length };
 }"""
@@ -169,6 +170,14 @@ def boards() -> list[Trace]:
     return [explained(session, slice(1, 2)), explained(session.at(1).hide(2), slice(1, 2)), edited.run()]
 
 
+def diagnosed(expected: str) -> Trace:
+    session = dard.Session(los_diego(), LOS_DIEGO, "standard", steps=1)
+    session.run()
+    trace = session.trace
+    trace.diagnosis = dard.diagnose(session, expected=expected)
+    return trace
+
+
 KINDS: dict[str, Callable[[], list[Trace]]] = {
     "gallery": lambda: [Trace.load(path) for path in GALLERY],
     "long": lambda: [los(), long_session(37, 6).trace],
@@ -179,6 +188,7 @@ KINDS: dict[str, Callable[[], list[Trace]]] = {
     "boards": boards,
     "recordings": recordings,
     "blocks": lambda: [blocks()],
+    "diagnosed": lambda: [diagnosed("/San Diego|Los Angeles/"), diagnosed("nowhere")],
     "unfinished": lambda: [session_of().trace, session_of().at(0).edit(2, "w9").trace],
 }  # fmt: skip
 
@@ -339,13 +349,15 @@ def los_session() -> dard.Session:
 
 
 def test_what_the_server_refuses_the_page_refuses(reading: Page) -> None:
-    whole = without_points(explained(los_session().at(1).hide(4)).as_dict())
-    spots = places(whole)
+    hidden, lost = explained(los_session().at(1).hide(4)), diagnosed("/San Diego|Los Angeles/")
+    wholes = [without_points(each.as_dict()) for each in (hidden, lost)]
+    spots = [(n, place) for n, whole in enumerate(wholes) for place in places(whole)]
 
     @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
     @given(st.sampled_from(spots), st.sampled_from(["replace", "delete", "double", "add"]), JUNK)
-    def one(place: tuple[Any, ...], change: str, junk: Any) -> None:
-        data = json.dumps(without_points(mutated(whole, place, change, junk)), ensure_ascii=True).encode()
+    def one(spot: tuple[int, tuple[Any, ...]], change: str, junk: Any) -> None:
+        number, place = spot
+        data = json.dumps(without_points(mutated(wholes[number], place, change, junk)), ensure_ascii=True).encode()
         try:
             Trace.from_bytes(data)
             fine = True

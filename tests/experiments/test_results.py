@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from dard import InputError
-from dard.results.file import IDENTITY, add_rows, load, open_part, read
+from dard.results.file import IDENTITY, Results, add_rows, load, read, resume
+from dard.results.sweep import Process
 
 STEM = "pareto-tiny"
 
@@ -38,9 +39,11 @@ def row(sample: int, **values: Any) -> dict[str, Any]:
 
 
 def test_a_half_written_last_line_is_not_there(tmp_path: Path) -> None:
-    path = write(tmp_path, header(), row(0), '{"variant": "a", "sam', end="")
+    path = write(tmp_path, header(code={}, machine={}), row(0), '{"variant": "a", "sam', end="")
     assert [found["sample"] for found in load(tmp_path, STEM).rows] == [0]
-    with open_part(path, header()) as part:
+    part = resume(Results(header(code={}, machine={})), tmp_path, Process())
+    assert part is not None
+    with part:
         add_rows(part, [row(1)])
     assert [found["sample"] for found in load(tmp_path, STEM).rows] == [0, 1]
     assert path.read_text().count("\n") == 3

@@ -95,7 +95,7 @@ class File(NamedTuple):
         return {"kind": "file", "name": self.name, "media": self.media, "data": data}
 
 
-def refusal(error: Exception) -> dict[str, Any]:
+def refusal(error: BaseException) -> dict[str, Any]:
     """What is answered instead: whatever happened, nobody waits for an answer that never comes."""
     if isinstance(error, InputError):
         return {"kind": "error", "text": sentence(str(error)), "expired": isinstance(error, RunExpired)}
@@ -108,5 +108,7 @@ def until_refused(messages: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]
     """These messages; where they break off, the refusal is the last."""
     try:
         yield from messages
-    except Exception as error:
+    except GeneratorExit:
+        raise
+    except BaseException as error:  # a decoder of others may raise what ends a thread
         yield refusal(error)

@@ -6,9 +6,10 @@
 // ranges and lengths are those of dard/trace; what its check() says about the parts of a file together is said here again,
 // for a file that nobody else has looked at. Files of version 2 have no annotations: what they do not tell is not told.
 
+import { STATES } from './events.js';
 import { broken, receive } from './masks.js';
 import { bounded } from './packed.js';
-import { fromVersion2 } from './version2.js';
+import { declareStates, fromVersion2 } from './version2.js';
 
 const refuse = (where, what) => { throw broken(where, what); };
 
@@ -36,6 +37,7 @@ export async function readTrace(bytes, reader) {
   if (version === 2) {
     delete trace.masks;
     delete trace.graphs;
+    if (KINDS.object((trace.about ??= {}))) declareStates(trace.about);
   }
   validate(trace, reader);
   check(trace, reader.events);
@@ -52,6 +54,7 @@ function filledAbout(about, { schema: { $defs }, events }) {
   const own = filled(about, 'About');
   return {
     cells: {}, symbols: {}, ...own,
+    states: own.states.map((each) => filled(each, 'StateKind')),
     columns: own.columns.map((each) => filled(each, 'Column')),
     paths: own.paths.map((each) => filled(each, 'Path')),
     thresholds: own.thresholds.map((each) => (typeof each === 'string' ? each : filled(each, 'Threshold'))),
@@ -81,6 +84,7 @@ const BOUNDS = {
   pattern: (pattern) => { const known = new RegExp(pattern, 'u'); return (value) => known.test(value); },
   maxProperties: (bound) => (value) => Object.keys(value).length <= bound,
   const: (only) => (value) => value === only,
+  enum: (known) => (value) => known.includes(value),
 };
 
 /** A schema as a function of a value: undefined, or what is wrong and where, [sentence, innermost name, …]. Made once: a long
@@ -138,13 +142,14 @@ function validate(trace, { schema }) {
 
 // What must hold between the parts of a file.
 
-function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: texts, prompt_tokens: prompt, causes = [], annotation }, events) {
+function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: texts, prompt_tokens: prompt, causes = [], diagnosis, annotation }, events) {
   const { length } = start.tokens;
   const ranges = new Map([['confidence', [0, 1]], ...(about.columns ?? []).map((column) => [column.name, column.range ?? [0, Infinity]])]);
   const declared = { columns: ranges, notes: ranges, paths: new Set((about.paths ?? []).map((path) => path.name)), events: new Set([...Object.keys(events), ...Object.keys(about.events ?? {})]) };
   const row = (where, found) => found.length === length || refuse(where, `${found.length} entries for a region of ${length}`);
   const list = (where, found) => (found.every((i) => i < length) && new Set(found).size === found.length) || refuse(where, 'a position is outside or twice');
   const keys = (where, found) => Object.keys(found).map((key) => (/^(0|[1-9]\d{0,7})$/.test(key) ? Number(key) : refuse(where, 'a key is not a number')));
+  const letters = states(about.states ?? [], start, steps, about.thresholds ?? [], causes);
   row('start.states', start.states);
   row('start.confidence', start.confidence);
   row('fixed', fixed);
@@ -168,6 +173,8 @@ function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: tex
     }
     for (const [name, positions] of Object.entries(step.events ?? {})) list(`${where}.${name}`, positions);
     list(`${where}.why`, keys(`${where}.why`, step.why ?? {}));
+    list(`${where}.drafts`, keys(`${where}.drafts`, step.drafts ?? {}));
+    if (Object.keys(step.drafts ?? {}).some((i) => letters.get(step.states[i]) === 'decided')) refuse(`${where}.drafts`, 'one is of a decided position');
     list(`${where}.annotation`, keys(`${where}.annotation`, step.annotation?.why ?? {}));
     for (const [name, { positions, k: each, ids, p }] of [...Object.entries(step.paths ?? {}), ...(step.soft ? [['soft', step.soft]] : [])]) {
       list(`${where}.paths.${name}`, positions);
@@ -190,13 +197,43 @@ function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: tex
       if ((units.length && !clash) || places.some((place) => place >= length)) refuse('annotation.look', 'a mark is at no place');
     }
   }
-  causes.forEach(({ step, position, causes: found = [], left = [] }, k) => {
+  [...causes, ...(diagnosis?.verdicts ?? [])].forEach(({ step, position, causes: found = [], left = [], siblings = [] }, k) => {
     const where = `causes.${k + 1}`;
     if (step > steps.length) refuse(where, `there is no step ${step}`);
     if ([...found.map((each) => each.position), ...left].some((place) => place < -prompt.length)) refuse(where, 'a position lies before the prompt');
     list(where, [position]);
     for (const shown of [false, true]) list(where, found.filter((each) => (each.shown ?? false) === shown).map((each) => each.position));
     list(`${where}.left`, left);
+    list(`${where}.siblings`, siblings.map((each) => each.position));
   });
-  for (const { tokens, states } of [start, ...steps]) if (tokens.some((token, i) => (token === mask) !== (states[i] === 'M'))) refuse('', 'a masked position holds a token, or a decided one holds none');
+  if (diagnosis) checkDiagnosis(diagnosis, steps.length + 1, keys).forEach(([part, positions]) => list(`diagnosis.${part}`, positions));
+  for (const moment of mask == null ? [] : [start, ...steps])
+    if (moment.tokens.some((token, i) => (token === mask) !== (letters.get(moment.states[i]) === 'blank'))) refuse('', 'a masked position holds a token, or a decided one holds none');
+}
+
+/** The roles of the states by their letters: each is declared once, and all that are used are. */
+function states(own, start, steps, thresholds, causes) {
+  const letters = new Map((own.length ? own : STATES).map(({ letter, role }) => [letter, role]));
+  const roles = [...letters.values()];
+  if (own.length && letters.size !== own.length) refuse('about.states', 'a letter is declared twice');
+  if (!roles.includes('blank') || !roles.includes('decided')) refuse('about.states', 'none is blank, or none is decided');
+  const used = [['start.states', start.states], ...steps.map((step, k) => [`steps.${k + 1}.states`, step.states]), ...thresholds.map((each, k) => [`about.thresholds.${k}`, each.enters ?? ''])];
+  for (const { state, causes: found = [], siblings = [], together } of causes) used.push(['causes', [state, ...[...found, ...siblings, together ?? {}].map((each) => each.state ?? '')].join('')]);
+  for (const [where, found] of used) for (const letter of new Set(found)) if (!letters.has(letter)) refuse(where, 'a state is not declared in about.states');
+  return letters;
+}
+
+/** That a diagnosis speaks of this trace's states and steps; gives its lists of positions. */
+function checkDiagnosis({ winnable = [], solutions = [], lost = null, kind = null, guilty = [], rescued = [], written = {}, accepted = [], alone = [], together = [], revocations = [], annotation }, states, keys) {
+  for (const [part, marks] of Object.entries({ winnable, solutions: solutions.length ? solutions : winnable })) if (marks.length !== states) refuse(`diagnosis.${part}`, `${marks.length} entries for ${states} states`);
+  if (lost !== null && !(lost < states && winnable[lost - 1])) refuse('diagnosis.lost', `step ${lost} does not follow a winnable state`);
+  if (lost !== null && winnable.slice(lost).includes(true)) refuse('diagnosis.lost', `a later state than ${lost - 1} is winnable`);
+  if (lost === null && (guilty.length || ['ending', 'commit', 'conflict', 'revocation'].includes(kind))) refuse('diagnosis.lost', 'no step is named');
+  if (guilty.length !== rescued.length || guilty.some((each) => !each.length)) refuse('diagnosis.guilty', 'a set is empty, or rescued is of another length');
+  const [named, told] = [new Set(guilty.flat()), new Set(keys('diagnosis.written', written))];
+  if (named.size !== told.size || ![...named].every((i) => told.has(i)) || !accepted.every((i) => named.has(i))) refuse('diagnosis.written', 'its positions are not those of guilty');
+  if (Object.values(written).some((step) => step > (lost ?? 0))) refuse('diagnosis.written', 'a step comes after the lost one');
+  const { marked = [], held = [], tied = [] } = annotation ?? {};
+  if ([...revocations.map((each) => each.step || states), ...marked.map((each) => each.since)].some((step) => step >= states)) refuse('diagnosis', 'it speaks of a step that is not there');
+  return [...guilty.map((each, n) => [`guilty.${n + 1}`, each]), ...revocations.map((each) => ['revocations', [each.position]]), ...Object.entries({ accepted, alone, together, marked: marked.map((each) => each.position), held, tied })];
 }

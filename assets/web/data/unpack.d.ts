@@ -1,14 +1,25 @@
 // What unpack.js gives to others: lanes of frames. A lane is one trace, a frame one step of it.
 
-import type { About, Column, Event, Graph, Path, Relation, Step, Trace, Verdict as Judged } from './schema.js';
-
-export type Letter = 'M' | 'C' | 'U';
+import type {
+  About,
+  Column,
+  Diagnosis,
+  Event,
+  Graph,
+  Panel as DiagnosisPanel,
+  Path,
+  Relation,
+  StateKind,
+  Step,
+  Trace,
+  Verdict as Judged,
+} from './schema.js';
 
 /** A threshold that has a place on the scale of confidences. */
 export interface Limit {
   name: string;
   on: string;
-  enters: '' | Letter;
+  enters: string;
   symbol: string;
   at: number;
 }
@@ -68,6 +79,11 @@ export interface Tag extends Required<Event> {
   number: number | null;
 }
 
+/** Where an answer was lost, with what panels show of it filled in. */
+export interface Diagnosed extends Required<Diagnosis> {
+  annotation: Required<DiagnosisPanel>;
+}
+
 export type Right = boolean | 'cut off' | null;
 
 /** A token that was kept from a pass by hand: from everyone, or from the check of one position. */
@@ -81,7 +97,9 @@ export interface Frame {
   index: number;
   block: [number, number];
   tokens: Int32Array;
-  states: Uint8Array;
+  states: Uint8Array; // 0 blank, 1 tentative, 2 decided
+  kinds: Uint8Array; // which of the lane's kinds
+  drafted: Uint8Array; // 1 where a token is not there yet: it would be written there now
   confidence: (number | null)[];
   columns: Record<string, (number | null)[]>;
   events: Record<string, number[]>;
@@ -148,7 +166,7 @@ export interface Head {
   block: number;
   lead: number;
   sees: number | null;
-  mask: number;
+  mask: number | null;
   eos: number | null;
 }
 
@@ -171,8 +189,12 @@ export class Lane {
   free: number[];
   frames: Frame[];
   causes: Map<string, Verdict>;
+  diagnosis: Diagnosed | null;
   looks: Map<number, ArrayLike<number>[]>;
   answers?: Map<string, Promise<unknown>>;
+  kinds: Required<StateKind>[];
+  strength: number[];
+  tentative: boolean;
   sides: Required<Column>[];
   mapped: Required<Column> | null;
   positions?: number[];
@@ -184,12 +206,16 @@ export class Lane {
   begins(i: number): boolean;
   at(step: number): Frame;
   word(id: number): string;
+  kind(letter: string): Required<StateKind>;
+  look(letter: string): string;
+  state(frame: Frame, i: number): Required<StateKind>;
   place(i: number): string;
   differs(frame: Frame, i: number, other: Lane, there: Frame): boolean;
   answer(frame: Frame): string;
   share(frame: Frame, column: Required<Column>, i: number): number | null;
   append(steps: StepPayload[]): Promise<void>;
   depth(frame: Frame): Uint8Array | null;
+  diagnose(record?: Diagnosis | null): void;
   judge(verdict: Judged, words?: Record<string, string>): Verdict;
   fetchCells(frame: Frame, fetch?: () => Promise<{ cells: string }>): Promise<boolean>;
   fetchLife(

@@ -7,8 +7,9 @@ import { inOrder, inflated, receive, strideOf } from './masks.js';
 import { contaminations, reachDepth } from './reach.js';
 import { clean, rounded, sentence, shown } from './texts.js';
 
-const CODE = { M: 0, C: 1, U: 2 };
-export const LETTER = 'MCU';
+const CODE = { blank: 0, tentative: 1, decided: 2 }; // what a frame has in `states`
+export const LETTER = 'MCU'; // what the style sheet calls these
+const PALE = 0.45; // of a colour: a state after which another of the same role is declared
 const LIVES_AT_ONCE = 64; // region length up to which what is known of every position is at hand without being asked for
 const MASK_BLOCK = 512; // positions of a block whose mask is still drawn; see MAX_MASK_BLOCK in visual/payload.py
 const MASKS_KEPT = 96 << 20; // bytes of all masks of a lane
@@ -18,9 +19,9 @@ const BARE = { marks: [], say: '', lines: [] };
 const bare = (text) => text.replace(/^[␣▁Ġ]+|␣+$/gu, '');
 
 /** The sentence about the moment before the first step. */
-function startOf(states, given) {
-  const masked = [...states].filter((state) => state === 'M').length;
-  return `Start. ${masked} position${masked === 1 ? ' is' : 's are'} masked${given ? `, ${given} ${given === 1 ? 'is' : 'are'} given by the template` : ''}.`;
+function startOf(states, given, blank) {
+  const masked = [...states].filter((state) => state === blank.letter).length;
+  return `Start. ${masked} position${masked === 1 ? ' is' : 's are'} ${blank.title}${given ? `, ${given} ${given === 1 ? 'is' : 'are'} given by the template` : ''}.`;
 }
 
 /** One trace as the viewer holds it. */
@@ -29,6 +30,7 @@ export class Lane {
     const lane = new Lane(trace);
     await lane.append(trace.steps ?? []);
     for (const verdict of trace.causes ?? []) lane.judge(verdict);
+    lane.diagnose(trace.diagnosis);
     return lane;
   }
 
@@ -41,6 +43,10 @@ export class Lane {
       title: trace.about.title || trace.decoder,
       shadow: trace.about.shadow || steps.some((step) => step.mask !== undefined || step.rows),
     });
+    this.kinds = this.about.states?.length ? this.about.states : STATES;
+    this.letters = new Map(this.kinds.map((kind, n) => [kind.letter, n]));
+    this.strength = this.kinds.map(({ role }, n) => (this.kinds.slice(n + 1).some((other) => other.role === role) ? PALE : 1));
+    this.tentative = this.kinds.some(({ role }) => role === 'tentative');
     const block = size ?? settings.block_length;
     this.head = {
       name: sentence(trace.name || this.about.title, 120),
@@ -66,11 +72,12 @@ export class Lane {
     this.frames = [];
     const given = this.length - this.free.length;
     this.push({ index: 0, block: [0, Math.min(this.head.block - this.head.lead, this.length)], columns: { confidence: start.confidence }, events: { edited: start.edited ?? [] }, ...start }, {
-      columns: {}, say: startOf(start.states, given),
+      columns: {}, say: startOf(start.states, given, this.kinds.find(({ role }) => role === 'blank')),
     });
     this.asked = new Map();
     this.looks = new Map(); // where the queries of a step looked, by step; see maskpanel.js
     this.causes = new Map();
+    this.diagnosis = null;
     const { columns } = this.about;
     const mirrored = new Set(columns.map((column) => column.mirror));
     this.sides = columns.filter((column) => !mirrored.has(column.name)); // each a lane beside the score
@@ -103,6 +110,21 @@ export class Lane {
     for (const [id, text] of Object.entries(words ?? {})) this.words.set(+id, shown(text));
   }
 
+  /** The state that a letter stands for. */
+  kind(letter) {
+    return this.kinds[this.letters.get(letter)] ?? this.kinds[0];
+  }
+
+  /** As which of M, C and U the state with this letter looks. */
+  look(letter) {
+    return LETTER[CODE[this.kind(letter).role]];
+  }
+
+  /** The state of a position in a frame. */
+  state(frame, i) {
+    return this.kinds[frame.kinds[i]];
+  }
+
   word(id) {
     return this.words.get(id) ?? `<${id}>`;
   }
@@ -132,7 +154,7 @@ export class Lane {
     const pick = (row) => free.map((i) => row[i]);
     const columns = (all) => Object.fromEntries(Object.entries(all).map(([name, row]) => [name, pick(row)]));
     const frames = this.frames.map((frame) => ({
-      ...frame, tokens: pick(frame.tokens), states: pick(frame.states), confidence: pick(frame.confidence), columns: columns(frame.columns),
+      ...frame, tokens: pick(frame.tokens), states: pick(frame.states), kinds: pick(frame.kinds), drafted: pick(frame.drafted), confidence: pick(frame.confidence), columns: columns(frame.columns),
       revoked: pick(frame.revoked), ghost: pick(frame.ghost), marks: pick(frame.marks), soft: pick(frame.soft),
     }));
     this.narrowed = Object.assign(Object.create(this), { positions: free, length: free.length, fixed: new Uint8Array(free.length), free: free.map((_, n) => n), frames, sides: [], mapped: null });
@@ -173,7 +195,11 @@ export class Lane {
   /** A step, or the moment before the first one, as a frame. */
   push(step, more) {
     const before = this.frames.at(-1);
-    const { events = {}, annotation = {} } = step;
+    const { events = {}, annotation = {}, drafts = {} } = step;
+    const kinds = Uint8Array.from(step.states, (letter) => this.letters.get(letter));
+    const states = kinds.map((kind) => CODE[this.kinds[kind].role]);
+    const drafted = states.map((_, i) => Number(Object.hasOwn(drafts, i)));
+    const nothing = this.head.mask ?? -1; // noise is never read
     const marked = (counts, positions = []) => {
       for (const i of positions) counts[i] = Math.min(255, counts[i] + 1);
       return counts;
@@ -184,8 +210,10 @@ export class Lane {
       step,
       index: step.index,
       block: step.block,
-      tokens: Int32Array.from(step.tokens),
-      states: Uint8Array.from(step.states, (letter) => CODE[letter]),
+      tokens: Int32Array.from(step.tokens, (token, i) => (drafted[i] ? drafts[i] : states[i] ? token : nothing)),
+      states,
+      kinds,
+      drafted,
       confidence: step.columns.confidence,
       columns: step.columns,
       events,
@@ -202,7 +230,7 @@ export class Lane {
       notes: clean(step.notes ?? {}),
       ended: step.ended_by && sentence(step.ended_by),
       took: [1000 * (step.forward_seconds ?? 0), 1000 * (step.other_seconds ?? 0), step.peak_bytes == null ? null : Math.round(step.peak_bytes / 1e6)],
-      finished: /^U+$/.test(step.states) && !step.goes_on,
+      finished: states.every((state) => state === CODE.decided) && !step.goes_on,
       right: annotation.right ?? null,
       look: this.board && (clean(annotation.look) ?? BARE),
       hidden: step.hidden ? { position: step.hidden[0], check: step.hidden[1], say: sentence(annotation.hidden ?? 'a token was hidden by hand') } : null, // what this pass was kept from seeing
@@ -236,6 +264,11 @@ export class Lane {
     };
     this.causes.set(`${step}/${position}`, verdict);
     return verdict;
+  }
+
+  /** Where the answer was lost, as far as it is known; null where nobody has looked. */
+  diagnose(record) {
+    this.diagnosis = record?.annotation ? clean({ ...record, sentences: record.sentences ?? [] }) : null;
   }
 
   mark(frame) {
@@ -369,11 +402,10 @@ class Slice {
   }
 
   get y() {
-    const { frame: { before, states, tokens }, position: i, told } = this;
+    const { frame, frame: { before, lane, tokens }, position: i, told } = this;
     if (told != null) return sentence(told);
-    const state = (moment) => STATES[LETTER[moment[i]]];
-    return tokens[i] === before.tokens[i] && states[i] === before.states[i] ? `Nothing changed here in this step: ${state(states)}.`
-      : `From ${state(before.states)} to ${state(states)}; the file has no sentence about it.`;
+    const [was, is] = [before, frame].map((moment) => lane.state(moment, i).title);
+    return tokens[i] === before.tokens[i] && was === is ? `Nothing changed here in this step: ${is}.` : `From ${was} to ${is}; the file has no sentence about it.`;
   }
 
   get paths() {

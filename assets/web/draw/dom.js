@@ -197,11 +197,26 @@ export function keep(name, value) {
 export const mark = (event, size = 10) => event.icon && icon(event.icon, size, `var(--dv-${event.colour})`);
 
 /**
- * State badge: shape, letter and colour. M dashed square, C diamond, U disc; the letter comes from the style sheet.
- * @param {string} state @param {boolean} [small]
+ * State badge: shape, letter and colour. M dashed square, C diamond, U disc; the letter comes from the style sheet, or is
+ * one of its own for a state that only looks like one of these.
+ * @param {string} state @param {boolean} [small] @param {string} [letter]
  */
-export const badge = (state, small = false) =>
-  h('span', { class: `dv-badge${small ? ' dv-small' : ''}`, 'data-s': state, 'aria-hidden': 'true' });
+export const badge = (state, small = false, letter = state) =>
+  lettered(
+    h('span', { class: `dv-badge${small ? ' dv-small' : ''}`, 'data-s': state, 'aria-hidden': 'true' }),
+    state,
+    letter,
+  );
+
+/**
+ * Writes a badge's letter, where it is not the one that its look has anyway.
+ * @template {HTMLElement} E @param {E} node @param {string} state @param {string} letter
+ */
+export function lettered(node, state, letter) {
+  if (letter === state) delete node.dataset.letter;
+  else node.dataset.letter = letter;
+  return node;
+}
 
 /** The scar of a revoked position. */
 export function zigzag() {

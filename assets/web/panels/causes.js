@@ -4,10 +4,9 @@
 
 import { ROW, UPPER, drawBars } from '../draw/bars.js';
 import { choice, h, press, put, sentenceOf, setText, three, threeShort } from '../draw/dom.js';
-import { STATES } from '../data/events.js';
 import { rich } from '../draw/symbols.js';
 import { Tint } from '../draw/tint.js';
-import { showSide, sideTabs } from './side.js';
+import { SIDES, showSide, sideTabs } from './side.js';
 
 /** @import { Cause, Lane, Limit, Verdict } from '../data/unpack.js' */
 /** @import { State, Viewer } from './types.js' */
@@ -52,7 +51,7 @@ export class Causes {
 
   /** @param {State} state */
   static settle(state) {
-    state.side = state.side === 'causes' ? 'causes' : 'mask';
+    if (!SIDES.includes(state.side)) state.side = 'mask';
   }
 
   /** @param {Lane} _lane @param {Viewer} viewer */
@@ -288,6 +287,7 @@ export class Causes {
     if (!verdict) return;
     const thresholds = this.thresholds(verdict);
     drawBars(canvas, rows, hidden, {
+      lane: viewer.lane,
       width,
       verdict,
       span,
@@ -384,10 +384,9 @@ export class Causes {
       const button = (chart.buttons[k] ??= chart.rows.appendChild(h('button', { type: 'button', onclick: select })));
       chart.places[k] = position;
       button.style.top = `${top + k * ROW}px`;
-      button.setAttribute(
-        'aria-label',
-        `${how} ${this.named(position, word)}: ${three(p, this.viewer.lane.limits)}, ${STATES[state]}`,
-      );
+      const { limits } = this.viewer.lane;
+      const { title } = this.viewer.lane.kind(state);
+      button.setAttribute('aria-label', `${how} ${this.named(position, word)}: ${three(p, limits)}, ${title}`);
       button.title = `${this.named(position, word)}${position < 0 ? '' : ': select it'}`;
     });
     chart.buttons.forEach((button, k) => (button.hidden = k >= rows.length));

@@ -92,6 +92,11 @@ export function mountWatch(root, bridge, config) {
       requestRun: () => advance(null),
       requestStop: () => client.stop(),
       requestBranch: ({ lane, ...edit }) => withRun(() => client.replace(() => branch(client.held.lanes[lane], edit))),
+      requestBranches: (made, lane) => withRun(() => client.replace(() => branches(client.held.lanes[lane], made))),
+      requestSetting: (name, value) => {
+        const { edits: _, ...what } = asked ?? request();
+        openWanted({ ...what, settings: { ...what.settings, [name]: value } });
+      },
       ask: (name, data) =>
         new Promise((answer) => {
           withRun(() => answer(client.about(name, data)));
@@ -215,15 +220,21 @@ export function mountWatch(root, bridge, config) {
     shell.shows(what.prompt);
   }
 
-  /** @param {Branch} lane @param {Edit} edit */
-  function branch(lane, edit) {
-    client.branch(lane, { ...edit }, (reply, from) => {
+  /** @param {Branch} lane @param {Edit} edit @param {() => void} [then] */
+  function branch(lane, edit, then) {
+    const onView = (/** @type {Reply} */ reply, /** @type {Branch} */ from) => {
       edits[Number(reply.branch)] = [...edits[from.branch], edit];
       client.show(reply, {
         step: edit.step,
         position: edit.check ?? (edit.hide ? viewer.state.position : edit.position),
       });
-    });
+    };
+    client.branch(lane, { ...edit }, onView, then);
+  }
+
+  /** Several edits, each on the branch of the one before, and on to the end. @param {Branch} lane @param {Edit[]} made */
+  function branches(lane, [edit, ...rest]) {
+    branch(lane, edit, () => (rest.length ? branches(client.here, rest) : advance(null)));
   }
 
   /**
