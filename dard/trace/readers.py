@@ -9,6 +9,7 @@ Promises: a file is read with bounds and never executed; what is missing is aske
 | dllm's `histories` | the same under "histories" or "frames", or as `torch.save` wrote the list |
 | Dream's `.history` | under "history": it begins after the first step, so `prompt_length` must be told |
 | a map of steps | "step_map" and "tokens": the step each token was decided in; null: masked to the end, −1: given |
+| what engines serve | responses with SGLang's step_maps, and JSON lines of steps: see `dard.trace.served` |
 
 An object may also hold mask_id, words (texts by id), prompt_length, prompt_tokens (with a step_map), confidence, model,
 name and eos_id. All but JSON's own types are refused.
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from dard.core.errors import InputError
+from dard.trace import served
 from dard.trace.callbacks import Frames as Frames
 from dard.trace.callbacks import started
 from dard.trace.format import read_bytes, unpacked
@@ -44,7 +46,7 @@ def trace_name(path: str | Path) -> str:
     >>> trace_name("runs/fast_generate_0.5.trace.json.gz")
     'fast_generate_0.5'
     """
-    return re.sub(r"(\.trace)?(\.json|\.pt|\.pth)?(\.gz)?$", "", Path(path).name) or "trace"
+    return re.sub(r"(\.trace)?(\.jsonl?|\.pt|\.pth)?(\.gz)?$", "", Path(path).name) or "trace"
 
 
 def load(path: str | Path, **told: Any) -> list[Trace]:
@@ -53,7 +55,12 @@ def load(path: str | Path, **told: Any) -> list[Trace]:
 
 
 def read(
-    data: bytes, *, mask_id: int | None = None, words: Any = None, prompt_length: int | None = None
+    data: bytes,
+    *,
+    mask_id: int | None = None,
+    words: Any = None,
+    prompt_length: int | None = None,
+    block_size: int | None = None,
 ) -> list[Trace]:
     """The traces in a file's bytes. What is told here goes before what the file says.
 
@@ -65,11 +72,21 @@ def read(
     body = from_torch(data) if data[:4] == b"PK\x03\x04" else from_json(data)
     if isinstance(body, dict) and "format" in body:
         return [Trace.from_bytes(data)]
-    if isinstance(body, list):
-        body = {"frames": body}
+    told = {"mask_id": mask_id, "words": words, "prompt_length": prompt_length}
+    several = body if isinstance(body, list) else [body]
+    if served.are_steps(several):
+        written = texts(next((line["words"] for line in several if "words" in line), None)) if words is None else words
+        return served.from_steps(several, written, mask_id=mask_id)
+    if served.are_responses(several):
+        maps = [served.as_step_map(each, told | {"block_size": block_size}) for each in several]
+        return [trace for each in maps for trace in read_body(each, told)]
+    return read_body({"frames": body} if isinstance(body, list) else body, told)
+
+
+def read_body(body: Any, told: Mapping[str, Any]) -> list[Trace]:
+    """The traces in what a file holds, if that is states or a map of steps."""
     if not isinstance(body, dict) or not any(key in body for key in (*STATES, "step_map")):
         raise TraceError(f"the file is no trace, and holds none of {', '.join(STATES)} and step_map")
-    told = {"mask_id": mask_id, "words": words, "prompt_length": prompt_length}
     body |= {name: value for name, value in told.items() if value is not None}
     if body.get("mask_id") is None:
         raise InputError("no mask id is known: the file names none; tell it (--mask-id, or mask_id=)")
@@ -77,7 +94,7 @@ def read(
     more = {name: text(body, name) for name in ("model", "name")} | {"eos_id": body.get("eos_id")}
     if more["eos_id"] is not None and (type(more["eos_id"]) is not int or not 0 <= more["eos_id"] <= MAX_TOKEN):
         raise TraceError(f"eos_id = {str(more['eos_id'])[:20]!r} is not a token id")
-    if words is None:
+    if told.get("words") is None:
         body["words"] = texts(body.get("words"))
     if "step_map" in body:
         prompt = body.get("prompt_tokens") or []
@@ -138,8 +155,13 @@ def texts(words: Any) -> dict[int, str] | None:
 
 
 def from_json(data: bytes) -> Any:
+    """What JSON says, or the list of what its lines say."""
     try:
         return json.loads(data)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return [json.loads(line) for line in data.splitlines() if line.strip()]
     except (ValueError, RecursionError):
         raise TraceError("the file is neither JSON nor what torch.save writes") from None
 
