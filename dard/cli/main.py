@@ -74,6 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except InputError as error:
         print(f"dard: {error}", file=sys.stderr)
         return 2
+    except OSError as error:  # a full disk, wherever it shows
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"dard: {error.strerror or error}{where}; what was written before stays", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("dard: interrupted", file=sys.stderr)
         return 130

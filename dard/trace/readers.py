@@ -186,7 +186,8 @@ def from_torch(data: bytes) -> Any:
     def plain(value: Any, depth: int = 0) -> Any:
         if isinstance(value, torch.Tensor):
             room[0] -= value.numel()
-            if room[0] < 0 or value.is_floating_point() or value.is_complex() or value.layout != torch.strided:
+            ids = value.dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+            if room[0] < 0 or not ids or value.is_meta or value.layout != torch.strided:
                 raise TraceError(f"the file holds other tensors than ids, or more than {MAX_IDS} ids")
             return value.tolist()
         if isinstance(value, list | tuple) and depth < 4:

@@ -23,6 +23,11 @@ NEWS = frozenset({"steps", "waiting", "progress"})
 ENDS_KEPT = 400  # last messages that can be asked for again
 VISITORS_AT_ONCE = 64  # who runs the model; their passes are shared
 
+# What is said of a question whose connection was lost before its end; whoever can goes on from where that was.
+CUT = [
+    {"kind": "error", "text": "The connection to the server was lost in the middle; ask again.", "cut": True},
+    {"kind": "end"},
+]
 ENDS: OrderedDict[str, dict[str, Any]] = OrderedDict()  # by the unguessable names of their questions
 
 # `ask` goes through Gradio's queue, because it runs the model; `server.*` are quick answers that skip it. The config is
@@ -73,14 +78,19 @@ def build_component(
         try:
             question = Question.of(request).question
         except InputError as error:
-            question, replies = "", iter([refusal(error)])
+            question, replies = "", until_refused(iter([refusal(error)]))
         else:
             replies = until_refused(continued(asker(), messages(request, question)))
-        for reply in replies:
-            held.append(reply)
-            if reply["kind"] in NEWS:
-                yield answer({"question": question, "replies": held})
-                held = []
+        try:
+            for reply in replies:
+                held.append(reply)
+                if reply["kind"] in NEWS:
+                    yield answer({"question": question, "replies": held})
+                    held = []
+        except GeneratorExit:  # Gradio ends what has lost its connection; its browser will ask what became of it
+            replies.close()
+            keep_end({"question": question, "replies": CUT})
+            raise
         end = {"question": question, "replies": [*held, {"kind": "end"}]}
         keep_end(end)
         yield answer(end)
@@ -88,7 +98,7 @@ def build_component(
     def again(request: Any) -> Iterator[dict[str, Any]]:
         """The last message of a question, for a browser that waits for it; without answers if there is none yet."""
         question = Question.of(request).question
-        yield ENDS.get(question) or {"question": question, "replies": []}
+        yield ENDS.get(question) or {"question": question, "replies": [] if under_way(question) else CUT}
 
     calls = {name: partial(each.replies, room) for name, each in offered.items() if not each.queue}
     component = gr.HTML(
@@ -123,6 +133,15 @@ def keep_end(end: dict[str, Any]) -> None:
     ENDS[end["question"]] = end
     while len(ENDS) > ENDS_KEPT:
         ENDS.popitem(last=False)
+
+
+def under_way(question: str) -> bool:
+    """Whether a question waits for its turn, or is being answered; where nobody can tell, it may be."""
+    queue = getattr(LocalContext.blocks.get(None), "_queue", None)
+    if queue is None:
+        return True
+    asked = [getattr(event.data, "event_data", None) for event in [*queue.event_ids_to_events.values()]]
+    return any(isinstance(each, dict) and each.get("question") == question for each in asked)
 
 
 def end_with(question: Any, sentence: str) -> None:
