@@ -3,7 +3,7 @@
 
 import { broken, inflated, strideOf } from './masks.js';
 
-/** @import { StepPayload } from './unpack.js' */
+/** @import { StepPayload } from './types.js' */
 /** @typedef {{ masks: number, graphs: number, graph: number }} Limits */
 
 /**

@@ -4,7 +4,7 @@ import { sized } from './dom.js';
 import { diamond, segment, triangle } from './shapes.js';
 import { LETTER } from '../data/unpack.js';
 
-/** @import { Cause, Limit, Verdict } from '../data/unpack.js' */
+/** @import { Cause, Limit, Verdict } from '../data/types.js' */
 /** @import { Pen, Sheet, Theme } from './types.js' */
 
 export const ROW = 19;

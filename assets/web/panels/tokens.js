@@ -10,7 +10,9 @@ import { LaneMap } from '../draw/lanemap.js';
 import { GLOSSARY, rich } from '../draw/symbols.js';
 import { LETTER } from '../data/unpack.js';
 
-/** @import { Frame, Lane, Look as Standing } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Look as Standing } from '../data/schema.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { Viewer } from './types.js' */
 
 const BESIDE = 1200; // pixels from which on a board stands beside the other panels
