@@ -33,6 +33,14 @@ def test_decode_shows_a_line_per_step_and_the_text(capsys: pytest.CaptureFixture
     assert "LosC" in shown and "was revoked" in shown and "period 2" in shown
 
 
+def test_the_former_name_of_a_setting_is_a_flag_that_is_not_advertised(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["decode", LOS_DIEGO, "--max-steps", "1", "--json"]) == 0
+    assert dard.Trace.from_bytes(capsys.readouterr().out.encode()).settings["commit_after"] == 1
+    with pytest.raises(SystemExit):
+        command_line.main(["decode", "--help"])
+    assert "--commit-after" in (told := capsys.readouterr().out) and "--max-steps" not in told
+
+
 def test_decode_prints_a_trace_that_loads_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     file = tmp_path / "t.json.gz"
     assert command_line.main(["decode", LOS_DIEGO, "--decoder", "wino", "--json", "--trace", str(file)]) == 0

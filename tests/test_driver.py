@@ -129,6 +129,10 @@ def test_so_many_passes_and_no_more(model: Any) -> None:
 # A stranger's decoder or model that does not keep to its part.
 
 
+def question(row: int) -> Question:
+    return Question(torch.tensor([5, 6, 0]), torch.arange(3), torch.ones(3, 3, dtype=torch.bool), torch.tensor([row]))
+
+
 def mine(**parts: Any) -> type[dard.Decoder]:
     """A decoder that commits its first mask, but for the parts that are given."""
 
@@ -167,6 +171,10 @@ def mine(**parts: Any) -> type[dard.Decoder]:
             "puts position 3 into state 'C'; its states are M",
         ),
         ({"decide": lambda: Decision(states={3: "U"})}, "position 3 into state 'U', but the mask token is there"),
+        ({"decide": lambda: Decision(tokens=[3])}, "gives tokens as list; they must be a dict by position"),  # type: ignore[arg-type]
+        ({"decide": lambda: Decision(confidence={3: math.nan})}, "position 3 the confidence nan; it must be a finite"),
+        ({"decide": lambda: Decision(confidence={3: torch.tensor(0.5)})}, "the confidence tensor(0.5000); it must"),
+        ({"ask": lambda: question(row=99)}, "step 1 asked for row 99 of a question whose rows go from 0 to 2"),
         (
             {"decide": Decision},
             "step 500 changed no token and no state, nor did the 499 before it, and 20 masks are left: every decide",
@@ -251,8 +259,26 @@ def test_ids_beyond_the_vocabulary_are_refused() -> None:
 
     with pytest.raises(dard.InputError, match=r"^model 'random-0' has mask_id = 40; its ids go from 0 to 39$"):
         dard.Session(Beyond(), [5, 6], "standard")
+    Beyond.mask_id = None  # type: ignore[assignment]
+    with pytest.raises(dard.InputError, match=r"^model 'random-0' has mask_id = None; its ids go from 0 to 39$"):
+        dard.Session(Beyond(), [5, 6], "standard")
     with pytest.raises(dard.InputError, match=r"^prompt holds token id 41; this model's ids go from 0 to 39$"):
         dard.Session(Uniform(), "5 41", "standard")
+
+
+def test_what_is_no_model_is_told_so() -> None:
+    whole: Any = torch.nn.Linear(2, 2)
+    with pytest.raises(
+        dard.InputError, match=r"^model is a Linear, which has no name; give what dard.load_model retur"
+    ):
+        dard.decode(whole, [5, 6])
+
+    class Counts(Uniform):
+        def logits(self, *_: Any) -> Any:
+            return torch.zeros(20, self.vocab_size, dtype=torch.int64)
+
+    with pytest.raises(dard.InputError, match=r"'standard': step 1 got logits of torch.int64 from model .*floats"):
+        dard.decode(Counts(), [5, 6], "standard", gen_length=20)
 
 
 def test_a_model_that_answers_too_few_questions_is_told_so() -> None:

@@ -378,4 +378,5 @@ def test_a_trace_is_shown_in_one_line() -> None:
     trace = dard.decode(random_model(0), [5, 6], "standard", gen_length=60)
     assert repr(trace).startswith("<Trace of 'standard' on 'random-0': 60 passes, ended by all unmasked, text 'w")
     assert len(repr(trace)) < 200 and "\n" not in repr(trace)
+    assert ": 1 pass, ended" in repr(dard.decode(random_model(0), [5, 6], "standard", gen_length=1))
     assert "unfinished" in repr(dard.Session(random_model(0), [5, 6]).trace)

@@ -166,6 +166,22 @@ def test_words_the_model_does_not_know() -> None:
         dard.decode(los_diego(), "The city of Paris")
 
 
+def test_the_words_proposed_for_one_are_the_same_in_any_order_of_the_vocabulary(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A tokenizer of today gives its words in another order in every process."""
+    model: Any = dard.load_model("embedded")
+    vocabulary, said = model.tokenizer.get_vocab(), set()
+    for words in (sorted(vocabulary), sorted(vocabulary, reverse=True)):
+        monkeypatch.setattr(
+            model.tokenizer, "get_vocab", lambda words=words: {each: vocabulary[each] for each in words}
+        )
+        with pytest.raises(dard.InputError, match=r"'he' \(close: He, the, She\)$") as caught:
+            dard.decode(model, "he city of [MASK]")
+        said.add(str(caught.value))
+    assert len(said) == 1
+
+
 def test_a_template_is_its_own_region_and_a_prompt_is_continued() -> None:
     state = initial_state(los_diego(), LOS_DIEGO, gen_length=5, block_length=None)
     assert state.prompt == () and len(state.tokens) == 12 and state.states == "UUUMMUUUUUUU"

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from dard.core.errors import InputError
 from dard.trace import Step, Trace, Verdict
 from dard.trace.about import EVENTS
-from dard.trace.annotations import annotated_head, annotated_step, annotated_verdict
+from dard.trace.annotations import annotated_diagnosis, annotated_head, annotated_step, annotated_verdict
 from dard.trace.masks import pack_cells
 from dard.trace.records import Top
 
@@ -99,7 +99,7 @@ def sent(trace: Trace, step: Step, whole: bool) -> dict[str, Any]:
 def used_by(step: Step, whole: bool) -> set[int]:
     """The tokens that a step speaks of."""
     tables = [*([step.soft] if step.soft else []), *(step.paths.values() if whole else [])]
-    return {*step.tokens, *(token for table in tables for token in table.ids)}
+    return {*step.read, *(token for table in tables for token in table.ids)}
 
 
 def masks_fit(step: Step) -> bool:
@@ -151,6 +151,11 @@ def graph(trace: Trace, index: int) -> dict[str, Any]:
 def verdict_payload(trace: Trace, verdict: Verdict) -> dict[str, Any]:
     """A verdict and its causes, and the words in it."""
     return {"verdict": annotated_verdict(trace, verdict), "words": words(trace, tokens_of(trace, verdict))}
+
+
+def diagnosis_payload(trace: Trace) -> dict[str, Any] | None:
+    """What is known of where the answer was lost."""
+    return annotated_diagnosis(trace, trace.diagnosis) if trace.diagnosis else None
 
 
 def tokens_of(trace: Trace, verdict: Verdict) -> set[int]:

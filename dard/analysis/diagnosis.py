@@ -23,6 +23,7 @@ from dard.analysis.causes import examine
 from dard.analysis.expected import Bench, Expected
 from dard.analysis.finished import Finished, finished
 from dard.analysis.guilty import Search
+from dard.analysis.revocations import judged
 from dard.core.errors import InputError
 from dard.core.state import MASKED, DecodeState
 from dard.decoding.session import Session
@@ -37,6 +38,7 @@ SHORT = 32  # steps of a run all of whose states are tried
 AT_ONCE = 8  # states of a longer run that are tried together, from the last one back
 NAMED = 2  # guilty tokens whose verdicts are examined
 CAUSES_SECONDS = 5.0
+REVOCATIONS = 40  # that are judged
 
 Progress = Callable[[Diagnosis], bool | None]
 
@@ -109,6 +111,7 @@ class Diagnosing:
         diagnosis.right = diagnosis.winnable[-1] = self.bench.right(answer)
         if diagnosis.right:
             diagnosis.kind = "right"
+            yield from self._revocations()
             yield self._told("done")
             return
         yield from self._states()
@@ -126,6 +129,7 @@ class Diagnosing:
         if self.done.session is not None:
             for diagnosis.tried in attempts(self.done.session, self.bench.right):
                 yield self._now()
+        yield from self._revocations()
         yield self._told("done")
 
     # The states.
@@ -223,6 +227,14 @@ class Diagnosing:
                 told = [each.token for each in [*verdict.causes, *verdict.siblings, verdict.together] if each]
                 trace.token_text |= {token: session.model.token_text(token) for token in told if token is not None}
             yield self._now()
+
+    def _revocations(self) -> Iterator[Diagnosis]:
+        """What the first of them were worth."""
+        if any(step.demoted for step in self.done.trace.steps):
+            yield self._told("revocations")
+            for told in judged(self.done, self.bench, self.careful, REVOCATIONS):
+                self.diagnosis.revocations = told
+                yield self._now()
 
     # The record.
 

@@ -7,27 +7,15 @@ Does not know: any decoder's rule, or how it is told.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterator
 
 from dard.analysis.careful import Careful
 from dard.analysis.expected import Bench, Expected
-from dard.analysis.finished import finished
+from dard.analysis.finished import Finished, finished
 from dard.decoding.session import Session
 from dard.models.base import Model
 from dard.trace import Trace
-
-Worth = Literal["right", "wrong", "in vain"]
-
-
-@dataclass(frozen=True)
-class Revocation:
-    """The `token` of a `position` that a `step` took back, and what that was worth."""
-
-    step: int
-    position: int
-    token: int
-    worth: Worth
+from dard.trace.diagnosis import Revocation, Worth
 
 
 def revocations(run: Session | Trace, model: Model | None = None, expected: Expected | None = None) -> list[Revocation]:
@@ -43,7 +31,19 @@ def revocations(run: Session | Trace, model: Model | None = None, expected: Expe
     done = finished(run, model)
     bench = Bench(done.model, done.trace.prompt, expected, done.template)
     careful = Careful(done.model, done.settings, done.trace.about.later, len(done.states[0].tokens))
-    taken = [(step, i, step.tokens_before[i]) for step in done.trace.steps for i in step.demoted]
+    if bench.by == "reference":
+        start = careful.begin(done.states[0])
+        for _ in careful.passes([start]):
+            pass
+        bench.reference = bench.answer(start.tokens)
+    *_, told = judged(done, bench, careful)
+    return told
+
+
+def judged(done: Finished, bench: Bench, careful: Careful, most: int | None = None) -> Iterator[list[Revocation]]:
+    """The same, or the first so many, after each shared pass as far as they are known; the last are all."""
+    told: list[Revocation] = []
+    taken = [(step, i, step.tokens_before[i]) for step in done.trace.steps for i in step.demoted][:most]
     trials = [
         [
             careful.begin(done.states[step.index - 1], masked=[i]),
@@ -51,12 +51,9 @@ def revocations(run: Session | Trace, model: Model | None = None, expected: Expe
         ]
         for step, i, token in taken
     ]
-    start = careful.begin(done.states[0])
-    for _ in careful.passes([start, *(trial for both in trials for trial in both)]):
-        pass
-    bench.reference = bench.answer(start.tokens)
-    revocations = []
+    for _ in careful.passes([trial for both in trials for trial in both]):
+        yield told
     for (step, i, token), (without, held) in zip(taken, trials, strict=True):
         worth: Worth = "wrong" if bench.right(held.tokens) else "right" if bench.right(without.tokens) else "in vain"
-        revocations.append(Revocation(step.index, i, token, "in vain" if done.states[-1].tokens[i] == token else worth))
-    return revocations
+        told.append(Revocation(step.index, i, token, "in vain" if done.states[-1].tokens[i] == token else worth))
+    yield told

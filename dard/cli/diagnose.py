@@ -20,7 +20,13 @@ from dard.decoding.session import Session
 from dard.models.base import Model
 from dard.trace import Diagnosis, Trace
 
-STAGES = {"states": "is it still winnable", "tokens": "whose tokens", "causes": "their causes", "settings": "settings"}
+STAGES = {
+    "states": "is it still winnable",
+    "tokens": "whose tokens",
+    "causes": "their causes",
+    "settings": "settings",
+    "revocations": "what was taken back",
+}
 MARKS = {True: "✓", False: "✗", None: "·"}
 
 

@@ -24,14 +24,18 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     """A flag for every setting of every decoder; which decoder knows it is checked when it is used."""
     owners: dict[str, list[str]] = {}
     helps: dict[str, str] = {}
+    former: dict[str, str] = {}
     for decoder in DECODERS.values():
         for name, allowed in decoder.Settings.allowed().items():
             owners.setdefault(name, []).append(decoder.name)
             helps.setdefault(name, f"{allowed.help}; {allowed.describe()}")
+        former |= {old: name for old, name in decoder.Settings.names().items() if old != name}
     group = parser.add_argument_group("settings")
     for name, who in owners.items():
         known = "" if len(who) == len(DECODERS) else f" [{', '.join(who)}]"
         group.add_argument(flag(name), dest=name, metavar="VALUE", help=f"{helps[name]}{known}".replace("%", "%%"))
+    for old, name in former.items():
+        group.add_argument(flag(old), dest=name, help=argparse.SUPPRESS)
 
 
 def given_settings(args: argparse.Namespace) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dard.core.state import CANDIDATE, MASKED, UNMASKED
+from dard.core.state import BLANK, DECIDED, TENTATIVE
 from dard.tasks.judge import judge
 from dard.trace import Step, Trace
 from dard.trace.metrics import measure
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from dard.results.samples import Sample
 
 # Okabe–Ito, as the page uses it; the letter keeps the states apart without colour.
-STYLES = {MASKED: "dim", CANDIDATE: "black on #E69F00", UNMASKED: "white on #0072B2"}
+STYLES = {BLANK: "dim", TENTATIVE: "black on #E69F00", DECIDED: "white on #0072B2"}
 FIXED_STYLE = "italic"
 RIGHT: dict[bool | str | None, str] = {True: "✓", False: "✗", None: "?", "cut off": "cut off"}
 WORD_AT_MOST = 24
@@ -49,14 +49,16 @@ def token_line(trace: Trace, moment: Start | Step) -> Text:
         marks |= dict.fromkeys(moment.promoted, "↑") | dict.fromkeys(moment.demoted, "↓")
         marks |= dict.fromkeys(moment.replaced, "⇄") | dict.fromkeys(moment.weakened, "↘")
         marks |= dict.fromkeys(moment.accepted, "✓")
-    for i, (token, state) in enumerate(zip(moment.tokens, moment.states, strict=True)):
+    drafts = moment.drafts if isinstance(moment, Step) else {}
+    tokens = moment.read if isinstance(moment, Step) else moment.tokens
+    for i, (token, state) in enumerate(zip(tokens, moment.states, strict=True)):
         mark = marks.get(i, "")
         if trace.fixed[i]:
             line.append(printable(trace.word(token)), FIXED_STYLE)
-        elif state == MASKED:
-            line.append(f"·{mark}", STYLES[state])
+        elif (role := trace.about.kinds[state].role) == BLANK:
+            line.append(f"{printable(trace.word(token)).strip() if i in drafts else '·'}{mark}", STYLES[role])
         else:
-            line.append(f"{printable(trace.word(token)).strip() or '␣'}", STYLES[state])
+            line.append(f"{printable(trace.word(token)).strip() or '␣'}", STYLES[role])
             line.append(f"{state}{mark}", "bold")
         line.append(" ")
     return line

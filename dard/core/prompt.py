@@ -75,7 +75,7 @@ def initial_state(model: Reader, prompt: str | Sequence[int], gen_length: int, b
     if isinstance(prompt, str) and not prompt.strip():
         raise InputError("prompt is empty; write some text, or a template with [MASK]s")
     ids, last = encode_prompt(model, prompt), model.vocab_size - 1
-    if not 0 <= model.mask_id <= last:
+    if not isinstance(model.mask_id, int) or not 0 <= model.mask_id <= last:
         raise InputError(f"model {model.name!r} has mask_id = {model.mask_id}; its ids go from 0 to {last}")
     if beyond := [token for token in ids if not 0 <= token <= last]:
         raise InputError(f"prompt holds token id {beyond[0]}; this model's ids go from 0 to {last}")

@@ -7,12 +7,14 @@ This module knows nothing about models' internals, decoders' rules or pictures.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 MASKED, CANDIDATE, UNMASKED = "M", "C", "U"
 STATE_NAMES = {MASKED: "masked", CANDIDATE: "candidate", UNMASKED: "unmasked"}
+BLANK, TENTATIVE, DECIDED = "blank", "tentative", "decided"  # what a state is, whatever it is called
+ROLES = {MASKED: BLANK, CANDIDATE: TENTATIVE, UNMASKED: DECIDED}
 
 
 @dataclass(frozen=True)
@@ -84,22 +86,24 @@ def changes(
     tokens_before: Sequence[int],
     tokens: Sequence[int],
     accepted: Collection[int] = (),
+    roles: Mapping[str, str] = ROLES,
 ) -> dict[str, list[int]]:
-    """The events that can be read off the states before and after a step, positions by name.
+    """The events that can be read off the states before and after a step, positions by name. `roles` are the states'.
 
     >>> changes("MUU", "UMU", [0, 5, 6], [4, 0, 7])
     {'decided': [0], 'replaced': [2], 'demoted': [1]}
     """
     kinds: dict[str, list[int]] = {"decided": [], "promoted": [], "replaced": [], "weakened": [], "demoted": []}
-    for i, (old, new) in enumerate(zip(states_before, states, strict=True)):
-        if old == MASKED and new != MASKED:
+    for i, letters in enumerate(zip(states_before, states, strict=True)):
+        old, new = (roles[letter] for letter in letters)
+        if old == BLANK and new != BLANK:
             kinds["decided"].append(i)
-        elif old != MASKED and new == MASKED:
+        elif old != BLANK and new == BLANK:
             kinds["demoted"].append(i)
-        elif old == CANDIDATE and new == UNMASKED and i not in accepted:
+        elif old == TENTATIVE and new == DECIDED and i not in accepted:
             kinds["promoted"].append(i)
-        elif old == UNMASKED and new == CANDIDATE:
+        elif old == DECIDED and new == TENTATIVE:
             kinds["weakened"].append(i)
-        if MASKED not in (old, new) and tokens_before[i] != tokens[i]:
+        if BLANK not in (old, new) and tokens_before[i] != tokens[i]:
             kinds["replaced"].append(i)
     return {name: positions for name, positions in kinds.items() if positions}

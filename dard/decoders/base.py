@@ -90,7 +90,7 @@ class Decoder(ABC):
     rule: ClassVar[str] = ""  # a few words on how it decides
     Settings: ClassVar[type[Settings]] = settings_module.Settings
     needs: ClassVar[frozenset[str]] = frozenset()  # of what a model may offer beyond logits
-    states: ClassVar[str] = MASKED + UNMASKED  # the states its positions can be in
+    states: ClassVar[str] = MASKED + UNMASKED  # the states its positions can be in, by letters that `about` declares
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}  # settings that go together, by a name
     about: ClassVar[About] = About()
     grid: ClassVar[Sequence[Mapping[str, Any]]] = ({},)  # its settings in a sweep
@@ -147,7 +147,8 @@ class Decoder(ABC):
         """What a trace of this decoder holds about itself."""
         symbols = {name: allowed.symbol for name, allowed in self.Settings.allowed().items() if allowed.symbol}
         about = self.about_with(settings).with_values(settings, symbols)
-        return replace(about, title=self.title or self.name, rule=self.rule, states=self.states)
+        states = [about.kinds[letter] for letter in self.states]
+        return replace(about, title=self.title or self.name, rule=self.rule, states=states)
 
 
 def sweep(name: str, *values: Any) -> list[dict[str, Any]]:

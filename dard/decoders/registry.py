@@ -49,6 +49,8 @@ def register_decoder(kind: Kind) -> Kind:
     if not inspect.isclass(kind.Settings) or not issubclass(kind.Settings, Settings):
         raise InputError(f"the Settings of decoder {name!r} must be a subclass of dard.Settings")
     check_about(name, kind.about, kind.Settings)
+    if unknown := set(kind.states) - kind.about.kinds.keys():
+        raise InputError(f"decoder {name!r} has the state {min(unknown)!r}, which its about does not declare")
     for values in kind.grid:
         kind.Settings.of(dict(values))
     DECODERS[name] = SPEAKERS[name] = kind()

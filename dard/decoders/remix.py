@@ -178,10 +178,12 @@ class Remix(Decoder):
         open_, p = [i for i in masked if i not in chosen], p[left]
         rejected: list[int] = []
         if memory is not None and open_:
-            distance = dict(zip(open_, distances(memory, open_, p[: len(open_)]).tolist(), strict=True))
-            rejected = [i for i in open_ if distance[i] > settings.js_threshold]
-            p[[open_.index(i) for i in rejected]] = 0.0
-            decision.columns["js"] = distance
+            distance = distances(memory, open_, p[: len(open_)])
+            far = distance > settings.js_threshold
+            p[: len(open_)].masked_fill_(far[:, None], 0.0)
+            moved, js = torch.stack([far.to(distance), distance]).tolist()
+            rejected = [i for i, much in zip(open_, moved, strict=True) if much]
+            decision.columns["js"] = dict(zip(open_, js, strict=True))
             decision.events["rejected"] = [i for i in rejected if i not in memory.rejected]
             decision.events["still_rejected"] = [i for i in rejected if i in memory.rejected]
         mixed = (rejected, memory is not None, settings.beta_mix, model.mask_id, state.block)
@@ -241,7 +243,10 @@ def mixes(p: Tensor, beta: float, mask_id: int) -> tuple[Tensor, Tensor]:
     kept[:, 0] = True
     shares = beta * best * kept
     rest = 1 - shares.sum(dim=1, keepdim=True)
-    return torch.cat([ids, torch.full_like(ids[:, :1], mask_id)], dim=1).cpu(), torch.cat([shares, rest], dim=1).cpu()
+    words = torch.cat([ids, torch.full_like(ids[:, :1], mask_id)], dim=1)
+    wide = torch.promote_types(p.dtype, torch.float32)  # holds ids exactly: both leave a device at once
+    both = torch.stack([words.to(wide), torch.cat([shares, rest], dim=1).to(wide)]).cpu()
+    return both[0].long(), both[1].to(p.dtype)
 
 
 def distances(memory: Memory, positions: list[int], p: Tensor) -> Tensor:

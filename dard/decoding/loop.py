@@ -9,8 +9,9 @@ Does not know: who is watching, files, or any decoder's rule.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -145,6 +146,9 @@ def ask(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) 
     question = decoder.ask(model, settings, state)
     if not isinstance(question, Question):
         raise InputError(f"{told(decoder, state)} asked {type(question).__name__}; ask must return a Question")
+    if len(question.rows) and not 0 <= int(question.rows.min()) <= int(question.rows.max()) < len(question.ids):
+        row, last = int(max(question.rows, key=abs)), len(question.ids) - 1
+        raise InputError(f"{told(decoder, state)} asked for row {row} of a question whose rows go from 0 to {last}")
     question = with_prefix_cache(decoder, model, settings, state, as_trained(model, question))
     if state.hidden is None:
         return question
@@ -235,6 +239,10 @@ def check_answer(decoder: Decoder, model: Model, state: DecodeState, question: Q
             f"{told(decoder, state)} got logits of {got} from model {model.name!r}; {wanted} was expected: a row for "
             "every row of the question, a column for every token of the vocabulary"
         )
+    if not logits.is_floating_point():
+        raise InputError(
+            f"{told(decoder, state)} got logits of {logits.dtype} from model {model.name!r}; floats are due"
+        )
     finite = torch.isfinite(logits.amax(dim=-1))  # -inf rules a token out, but not all of them
     if not finite.all():
         row = int((~finite).nonzero()[0, 0])
@@ -252,11 +260,17 @@ def check_decision(decoder: Decoder, model: Model, state: DecodeState, decision:
     if not isinstance(decision, Decision):
         raise InputError(f"{who} decided {type(decision).__name__}; decide must return a Decision")
     for what in ("tokens", "states", "confidence"):
-        for position in getattr(decision, what):
+        if not isinstance(given := getattr(decision, what), Mapping):
+            raise InputError(f"{who} gives {what} as {type(given).__name__}; they must be a dict by position")
+        for position in given:
             if not isinstance(position, int) or not 0 <= position < length:
                 raise InputError(
                     f"{who} gives {what} at position {position!r}; positions are ints from 0 to {length - 1}"
                 )
+    for position, value in decision.confidence.items():
+        if not isinstance(value, int | float) or not math.isfinite(value):
+            shown = repr(value)[:40]
+            raise InputError(f"{who} gives position {position} the confidence {shown}; it must be a finite number")
     for position, token in decision.tokens.items():
         if not isinstance(token, int) or not 0 <= token < model.vocab_size:
             raise InputError(
@@ -332,6 +346,7 @@ def make_step(
         list(before.fixed),
         model.num_layers,
         settings.as_dict(),
+        about.kinds,
     )
     for column in about.columns:
         if column.name in decision.columns:

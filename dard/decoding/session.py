@@ -24,6 +24,7 @@ from dard.trace.records import Start
 from dard.trace.words import Words, explain
 
 COMPARED = ("dard", "wino", "saber", "standard")
+PARTS = ("name", "vocab_size", "mask_id", "max_length", "encode", "decode")  # of a model, whatever else it has
 
 
 class Session:
@@ -49,6 +50,11 @@ class Session:
         """`decoder` is a name, or a decoder itself. Without `record` a trace holds what was decided and no more."""
         if isinstance(model, str):
             raise InputError(f"model = {model[:60]!r} is a name; load it first: dard.load_model({model[:60]!r})")
+        if lacking := [name for name in PARTS if not hasattr(model, name)]:
+            raise InputError(
+                f"model is a {type(model).__name__}, which has no {lacking[0]}; give what dard.load_model returns, or "
+                f"a model of your own, which has {', '.join(PARTS)} and more (docs/extend.md)"
+            )
         self.model = model
         self.decoder = get_decoder(decoder)
         self.settings = make_settings(self.decoder, settings, model)

@@ -18,6 +18,7 @@ from dard.experiments.causes import Causes
 from dard.experiments.contamination import Contamination
 from dard.experiments.cost import Cost
 from dard.experiments.endings import Endings
+from dard.experiments.failures import Failures
 from dard.experiments.lengths import Lengths
 from dard.experiments.ordering import Ordering
 from dard.experiments.pareto import Pareto
@@ -30,7 +31,7 @@ from dard.tasks.benchmarks import PRESETS, open_benchmark
 
 _ALL: tuple[type[Experiment], ...] = (
     Pareto, MaskAblation, MixingAblation, WeightStatistics, Ordering, Thresholds, Lengths, Budgets, Cost, Contamination,
-    Endings, Causes,
+    Endings, Causes, Failures,
 )  # fmt: skip
 
 EXPERIMENTS: dict[str, Experiment] = {experiment.name: experiment() for experiment in _ALL}

@@ -21,16 +21,15 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
 from torch import Tensor
 
-from dard.core.errors import UnknownWords
+from dard.core.errors import InputError, UnknownWords
 from dard.models.base import Answer, Question, as_trained
-from dard.models.checkpoint import as_turn, end_token, mask_token
+from dard.models.checkpoint import as_turn, end_token, mask_token, turn_end
 from dard.models.forward import forward
 from dard.models.loading import LoadOptions
 from dard.models.prefix import PrefixCache
 from dard.models.shifted import with_readers
 
 CLOSE = 0.75  # of difflib's ratio: one letter of four is wrong, capitals apart
-TURN_ENDS = ("<|eot_id|>", "<|im_end|>")  # a chat model closes its turn with one of these, then pads with end tokens
 
 
 def _hint(word: str, words: list[str]) -> str:
@@ -82,6 +81,11 @@ class BackboneModel:
         self.mask_id = mask_id
         self.eos_id = eos_id
         self.vocab_size = int(network.config.vocab_size)
+        if not 0 <= mask_id < self.vocab_size:
+            raise InputError(
+                f"the mask token {mask_id} of model {name!r} is outside its vocabulary of {self.vocab_size}; write the "
+                "right one as mask_token_id into config.json"
+            )
         self.num_layers = int(network.config.num_hidden_layers)
         self.max_length = max_length
         self.defaults = dict(defaults or {})
@@ -92,8 +96,8 @@ class BackboneModel:
         if chat and "enable_thinking" in tokenizer.chat_template:
             self.offers = self.offers | {"think"}
         self._texts: dict[int, str] = {}  # of tokens that were asked for; a tokenizer takes longer than a decision
-        known = tokenizer.get_vocab() if chat else {}
-        self.end_ids = tuple(known[word] for word in TURN_ENDS if word in known)
+        end = turn_end(tokenizer) if chat else None  # after it a chat model pads with end tokens
+        self.end_ids = () if end is None else (end,)
         self.special_ids = frozenset(tokenizer.all_special_ids)
 
     @classmethod
@@ -211,7 +215,7 @@ class BackboneModel:
         return list(coded["input_ids"])
 
     def _unknown_words(self, missing: list[str]) -> str:
-        words = list(self.tokenizer.get_vocab())
+        words = sorted(self.tokenizer.get_vocab())  # which comes in any order
         named = [f"{word[:40]!r}{_hint(word[:40], words)}" for word in missing[:5]]
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         return (

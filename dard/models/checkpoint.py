@@ -25,6 +25,7 @@ from dard.models.memory import check_room, memory_guard
 from dard.models.placement import Placement
 from dard.models.progress import loading
 
+MARK = re.compile(r"<\|[^|<>\s]{1,60}\|>")  # how a template writes what must be one token
 NOT_OURS = ("temperature", "seed", "steps")  # settings of other samplers, though they bear names of ours
 
 
@@ -164,6 +165,19 @@ def as_turns(tokenizer: Any, turns: Sequence[Mapping[str, str]], think: bool = F
     """A conversation that waits for the answer or, with `go_on`, for the rest of its last turn."""
     how = {"add_generation_prompt": not go_on, "continue_final_message": go_on, "enable_thinking": think}
     return tokenizer.apply_chat_template([dict(turn) for turn in turns], tokenize=False, **how)
+
+
+def turn_end(tokenizer: Any) -> int | None:
+    """The id of the mark with which a chat template closes a turn, if it is one token."""
+    turns = [{"role": "user", "content": "a question"}, {"role": "assistant", "content": "an answer"}]
+    try:
+        text = as_turns(tokenizer, turns)
+    except Exception:  # a template may refuse with anything
+        return None
+    for turn in reversed(turns):
+        if mark := MARK.match(text.partition(turn["content"])[2].lstrip()):
+            return tokenizer.get_vocab().get(mark[0])
+    return None
 
 
 def mask_token(folder: Path, config: dict[str, Any], tokenizer: Any) -> int:

@@ -13,8 +13,8 @@ from dard.models.checkpoint import first_line, read_json, read_settings
 from dard.models.loading import LoadOptions
 from dard.models.registry import READABLE
 
-# Each module has `matches(config)` and `load(folder, config, asked)`. MMaDA and LLaDA-MoE before
-# LLaDA, whose keys or type they share.
+# Each module has `matches(config)` and `load(folder, config, asked)`, and in `MAY_BE_TOLD` what of `attention` and
+# `shift` a user may say. MMaDA and LLaDA-MoE before LLaDA, whose keys or type they share.
 ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, mask_filling, masked_lm)
 
 
@@ -26,16 +26,21 @@ def sees_pictures(folder: str) -> bool:
         return False
 
 
+def told_for_nothing(name: str, adapter: ModuleType, asked: LoadOptions) -> bool:
+    return getattr(asked, name) is not None and name not in getattr(adapter, "MAY_BE_TOLD", ())
+
+
 def load_folder(folder: Path, asked: LoadOptions) -> Model:
     """The model in a folder."""
     config = read_json(folder, "config.json")
     asked = replace(asked, defaults={**asked.defaults, **read_settings(folder)})
     for adapter in ADAPTERS:
         if adapter.matches(config):
-            if adapter is not mask_filling and (asked.attention is not None or asked.shift is not None):
+            if told := [name for name in ("attention", "shift") if told_for_nothing(name, adapter, asked)]:
                 raise InputError(
-                    "attention and shift are for mask-filling Llama, Qwen2 and Qwen3; both are known of "
-                    f"{config.get('model_type')!r}, the type of model folder {folder.name!r}"
+                    f"{told[0]} cannot be said of model folder {folder.name!r}: it is known of "
+                    f"{config.get('model_type')!r}, and said only of mask-filling Llama, Qwen2 and Qwen3, whose files "
+                    "do not tell"
                 )
             try:
                 return adapter.load(folder, config, asked)

@@ -64,7 +64,8 @@ def embedded(body: Any, ids: Tensor, softs: Sequence[Soft | None]) -> Tensor:
     for number, soft in enumerate(softs):
         if soft is not None:
             weights = soft.weights.to(vectors)
-            vectors[number, soft.positions.to(ids.device)] = (weights[:, None] @ embed(soft.ids.to(ids.device)))[:, 0]
+            sent = torch.cat([soft.positions[:, None], soft.ids], dim=1).to(ids.device)  # at once
+            vectors[number, sent[:, 0]] = (weights[:, None] @ embed(sent[:, 1:]))[:, 0]
     return vectors
 
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dard.core.errors import InputError
-from dard.models.checkpoint import as_turn
+from dard.models.checkpoint import MARK, as_turn
 from dard.models.placement import Placement
 
 ATTENTION = re.compile(r"^(?:bidirectional|block:([1-9]\d{0,3}))$")
-MARK = re.compile(r"<\|[^|<>\s]{1,60}\|>")  # how a template writes what must be one token
 
 
 @dataclass(frozen=True)

@@ -42,6 +42,9 @@ NETWORKS: dict[str, tuple[Any, Any]] = {
 }
 
 
+MAY_BE_TOLD = ("attention", "shift")
+
+
 @dataclass(frozen=True)
 class Kind:
     """`block`: the config key with the block's size; without one it sees everything. `mask`: its mask token, where

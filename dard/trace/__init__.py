@@ -7,7 +7,7 @@ Does not know: decoders (they enter what they say of themselves in `words.SPEAKE
 
 from __future__ import annotations
 
-from dard.trace.about import About, Column, Event, Path, Threshold
+from dard.trace.about import About, Column, Event, Path, StateKind, Threshold
 from dard.trace.diagnosis import Attempt, Diagnosis
 from dard.trace.limits import TraceError
 from dard.trace.records import Cause, Step, Verdict
@@ -21,6 +21,7 @@ __all__ = [
     "Diagnosis",
     "Event",
     "Path",
+    "StateKind",
     "Step",
     "Threshold",
     "Trace",

@@ -7,16 +7,38 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from functools import cached_property
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
+
+from dard.core.state import BLANK, DECIDED, MASKED, ROLES, STATE_NAMES, TENTATIVE, UNMASKED
 
 # Letters as Unicode has them, written so that Python and a browser read the same into it.
 Name = Annotated[str, Field(min_length=1, max_length=40, pattern=r"^[\p{L}\p{M}\p{N}_][\p{L}\p{M}\p{N}_ .:-]*$")]
 Short = Annotated[str, Field(max_length=100)]
 Long = Annotated[str, Field(max_length=1000)]
-Letter = Annotated[str, Field(pattern=r"^[MCU]?$")]
-States = Annotated[str, Field(pattern=r"^M?C?U?$")]
+Letter = Annotated[str, Field(pattern=r"^[A-Z]?$")]
+MAX_STATES = 12
+
+
+@dataclass(frozen=True)
+class StateKind:
+    """A state that a position can be in: its letter, what it is called, and what it is to whoever shows it. `blank`:
+    nothing to be read there yet; `tentative`: a token that may still go; `decided`: one that stays, or is said to."""
+
+    letter: Annotated[str, Field(pattern=r"^[A-Z]$")]
+    title: Annotated[str, Field(min_length=1, max_length=40)]
+    role: Literal["blank", "tentative", "decided"]
+    help: Annotated[str, Field(max_length=1000)] = ""
+
+
+STATES = {letter: StateKind(letter, name, ROLES[letter]) for letter, name in STATE_NAMES.items()}  # type: ignore[arg-type]
+
+
+def masked_states(letters: str = MASKED + UNMASKED) -> tuple[StateKind, ...]:
+    """Those of masked decoding, by their letters."""
+    return tuple(STATES[letter] for letter in letters)
 
 
 @dataclass(frozen=True)
@@ -120,7 +142,8 @@ class About:
     `shadow`: passes have a shadow block, and so a mask to show. `graph`: steps hold a graph. `soft`: masks can be mixes
     of words. `later`: passes see the blocks after the current one. Of several paths that predicted a position, the last
     declared one decided. `unmeasured`: a confidence may be null, which says that nobody measured it (in recordings).
-    A trace also holds title, rule and states, from the decoder's class, and symbols of settings.
+    `states`: those that positions can be in, from blank to decided; whoever shows them goes by their roles.
+    A trace also holds title and rule, from the decoder's class, of the states those it uses, and symbols of settings.
     """
 
     columns: Annotated[Sequence[Column], Field(max_length=20)] = ()
@@ -137,12 +160,33 @@ class About:
     unmeasured: bool = False
     title: Short = ""
     rule: Short = ""
-    states: States = "MU"
+    states: Annotated[Sequence[StateKind], Field(min_length=2, max_length=MAX_STATES)] = tuple(STATES.values())
     symbols: Annotated[Mapping[Name, Short], Field(max_length=60)] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("columns", "paths", "thresholds"):
+        for name in ("columns", "paths", "thresholds", "states"):
             object.__setattr__(self, name, tuple(getattr(self, name)))  # so that what was read equals what was written
+
+    @cached_property
+    def kinds(self) -> dict[str, StateKind]:
+        """The states by their letters."""
+        return {kind.letter: kind for kind in self.states}
+
+    @cached_property
+    def blank(self) -> str:
+        """The letters of the states in which nothing is decided."""
+        return self._letters(BLANK)
+
+    @cached_property
+    def tentative(self) -> str:
+        return self._letters(TENTATIVE)
+
+    @cached_property
+    def decided(self) -> str:
+        return self._letters(DECIDED)
+
+    def _letters(self, role: str) -> str:
+        return "".join(kind.letter for kind in self.states if kind.role == role)
 
     def event(self, name: str) -> Event:
         """What an event is called here."""

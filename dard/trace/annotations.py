@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import asdict, fields
 from typing import Any
 
-from dard.core.state import UNMASKED
 from dard.tasks.base import END, Board
-from dard.tasks.judge import Judgement, judge, laid_out
+from dard.tasks.judge import Judgement, answers_left, judge, laid_out
+from dard.trace.diagnosis import Diagnosis
+from dard.trace.diagnosis_panel import panel
 from dard.trace.limits import MAX_SENTENCE
 from dard.trace.records import Start, Step, Verdict, Whole
 from dard.trace.words import because, causes_note, kept_from, summary, words_of
@@ -34,12 +35,16 @@ def annotated_head(trace: Whole) -> dict[str, Any]:
     if trace.diagnosis is None:
         del body["diagnosis"]
     else:
-        verdicts = [annotated_verdict(trace, verdict) for verdict in trace.diagnosis.verdicts]
-        body["diagnosis"] = trace.diagnosis.as_dict() | {"verdicts": verdicts}
+        body["diagnosis"] = annotated_diagnosis(trace, trace.diagnosis)
     if laid := board_of(trace):
         body["start"]["annotation"] = {"look": look(trace, laid, trace.start)}
         body["annotation"] = {"board": {"width": laid.width, "box": laid.box, "given": list(laid.given)}}
     return body
+
+
+def annotated_diagnosis(trace: Whole, diagnosis: Diagnosis) -> dict[str, Any]:
+    verdicts = [annotated_verdict(trace, verdict) for verdict in diagnosis.verdicts]
+    return diagnosis.as_dict() | {"verdicts": verdicts, "annotation": asdict(panel(trace, diagnosis))}
 
 
 def plain(record: Start | Verdict) -> dict[str, Any]:
@@ -72,7 +77,7 @@ def sentence(text: str) -> str:
 def verdict(trace: Whole, step: Step) -> Judgement:
     """Whether the text after a step is right, wrong or cut off. A trace has only the text of its last step; another's
     is known where the model's tokens are words with a space between them."""
-    if trace.mask_id in step.tokens:
+    if set(step.states) & set(trace.about.blank):
         return None
     full = trace.eos_id not in step.tokens
     if step is trace.steps[-1]:
@@ -92,11 +97,16 @@ def board_of(trace: Whole) -> Board | None:
 
 def look(trace: Whole, laid: Board, moment: Start | Step) -> dict[str, Any]:
     """What cannot be right on the board, and how it stands."""
-    known = {trace.mask_id: None, trace.eos_id: END}
-    marks, say = laid.look(
-        [known[token] if token in known else short(trace.word(token)) for token in moment.tokens],
-        set(moment.states) == {UNMASKED},
-    )
+    blank, decided = trace.about.blank, trace.about.decided
+    words = [
+        None if state in blank else END if token == trace.eos_id else short(trace.word(token))
+        for token, state in zip(moment.tokens, moment.states, strict=True)
+    ]
+    ended = set(moment.states) <= set(decided)
+    marks, say = laid.look(words, ended)
+    standing = [word if state in decided else None for word, state in zip(words, moment.states, strict=True)]
+    if not ended and not marks and answers_left(trace.prompt, standing) == 0:
+        say = f"no clash, but no solution left, {words[: len(laid.given)].count(None)} open"
     lines = [mark.say for mark in marks[: 2 if len(marks) < 3 else 1]]
     if len(marks) > 2:
         units = list(dict.fromkeys(unit for mark in marks[1:] for unit in mark.units))

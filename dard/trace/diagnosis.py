@@ -8,7 +8,7 @@ Does not know: how any of it is searched, or put into words.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field
 
@@ -24,11 +24,14 @@ from dard.trace.limits import (
     Seconds,
     Sentence,
     SettingInt,
+    TokenId,
 )
 from dard.trace.records import Verdict
 
 Kind = Literal["right", "cut off", "model", "ending", "commit", "conflict", "revocation"]
-Stage = Literal["states", "tokens", "causes", "settings", "done"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+Stage = Literal["states", "tokens", "causes", "settings", "revocations", "done"]
+Worth = Literal["right", "wrong", "in vain"]
 Judged = Literal["expected", "task", "reference"]
 Count = Annotated[int, Field(ge=0, le=2**53)]
 StepNumber = Annotated[int, Field(ge=0, le=MAX_STEPS)]
@@ -49,6 +52,87 @@ class Attempt:
     passes: StepNumber
     nearest: bool = False
     lucky: bool = False
+
+    __pydantic_config__ = STRICT
+
+
+@dataclass
+class Revocation:
+    """The `token` of a `position` that a `step` took back. Right: the answer can be had only without it; wrong: it can
+    be had with it; in vain: neither, or the same token stands there in the end."""
+
+    step: StepNumber
+    position: Position
+    token: TokenId
+    worth: Worth
+
+    __pydantic_config__ = STRICT
+
+
+@dataclass
+class Marked:
+    """A token that is blamed, as panels show it: in their order these are called a, b, …. `name` is how it stands in a
+    sentence beside its letter, `say` what is read of its place; it stands from the step `since` on."""
+
+    position: Position
+    token: TokenId
+    since: StepNumber
+    name: Sentence
+    say: Sentence
+
+    __pydantic_config__ = STRICT
+
+
+@dataclass
+class Tried:
+    """A value of a setting in its strip. `own` is the run's."""
+
+    value: Sentence
+    right: bool
+    own: bool
+    say: Sentence
+
+    __pydantic_config__ = STRICT
+
+
+@dataclass
+class Strip:
+    """Values of one setting, from the smallest on; `best` is the one to try, as a setting takes it."""
+
+    setting: Name
+    symbol: Sentence
+    values: Annotated[list[Tried], Field(max_length=300)]
+    best: SettingValue = None
+    offer: Sentence = ""
+
+    __pydantic_config__ = STRICT
+
+
+@dataclass
+class Panel:
+    """A diagnosis as a panel shows it, made of it by `dard.trace.diagnosis_panel`: nothing reads it back.
+
+    `row` tells the marks under the score, `flag` stands at the lost step, `tie` under the tokens that were written in
+    it together; `hold` is what masking the guilty ones is offered as.
+    """
+
+    headline: Sentence
+    progress: Sentence
+    where: Sentence = ""
+    who: Sentence = ""
+    title: Sentence = ""
+    how: Sentence = ""
+    saved: Sentence = ""
+    row: Sentence = ""
+    flag: Sentence = ""
+    tie: Sentence = ""
+    tied: Positions = field(default_factory=list)
+    hold: Sentence = ""
+    held: Positions = field(default_factory=list)
+    marked: Annotated[list[Marked], Field(max_length=26)] = field(default_factory=list)
+    strips: Annotated[list[Strip], Field(max_length=100)] = field(default_factory=list)
+    causes: Annotated[list[Sentence], Field(max_length=100)] = field(default_factory=list)
+    revoked: Annotated[list[Sentence], Field(max_length=1000)] = field(default_factory=list)
 
     __pydantic_config__ = STRICT
 
@@ -76,9 +160,11 @@ class Diagnosis:
     | solutions | for state 0, 1, …: how many answers that the task calls right agree with it; null where unknown |
     | verdicts | what made the guilty tokens' verdicts |
     | tried | settings in the neighbourhood of the run's |
+    | revocations | what each of the first revocations was worth |
     | careful | how careful completion goes |
     | recording | true where there was no decoder to ask: neither causes nor settings |
     | completions, passes, rows | what it took: completions that were made to their end, their passes, rows of logits |
+    | annotation | what panels show of it |
     """
 
     right: bool
@@ -101,6 +187,7 @@ class Diagnosis:
     solutions: Annotated[list[Count | None], Field(max_length=MAX_STEPS + 1)] = field(default_factory=list)
     verdicts: Annotated[list[Verdict], Field(max_length=100)] = field(default_factory=list)
     tried: Annotated[list[Attempt], Field(max_length=1000)] = field(default_factory=list)
+    revocations: Annotated[list[Revocation], Field(max_length=1000)] = field(default_factory=list)
     recording: bool = False
     completions: Count = 0
     passes: Count = 0
@@ -108,12 +195,14 @@ class Diagnosis:
     seconds: Seconds = 0.0
     stage: Stage = "states"
     sentences: Annotated[list[Sentence], Field(max_length=100)] = field(default_factory=list)
+    annotation: Panel | None = None
 
     __pydantic_config__ = STRICT
 
     def as_dict(self) -> dict[str, Any]:
         """The record as plain JSON."""
         body = asdict(self)
+        del body["annotation"]
         body["written"] = {str(position): step for position, step in self.written.items()}
         return body
 

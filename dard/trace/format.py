@@ -19,6 +19,7 @@ from dard.trace.records import Start, Step, Whole
 def check(trace: Whole) -> None:
     """Consistency between the parts of a file; the reader has seen to types and ranges."""
     length = len(trace.start.tokens)
+    check_states(trace)
     ranges = {"confidence": (0.0, 1.0)} | {c.name: c.range or (0.0, math.inf) for c in trace.about.columns}
     declared = {
         "columns": ranges.keys(),
@@ -55,7 +56,7 @@ def check(trace: Whole) -> None:
         rows += [(f"{name}.tokens", step.tokens), (f"{name}.states", step.states)]
         rows += [(f"{name}.columns.{each}", values) for each, values in step.columns.items()]
         lists += [(f"{name}.{each}", positions) for each, positions in step.events.items()]
-        lists += [(f"{name}.why", list(step.why))]
+        lists += [(f"{name}.why", list(step.why)), (f"{name}.drafts", list(step.drafts))]
         tables = {f"paths.{path}": top for path, top in step.paths.items()} | ({"soft": step.soft} if step.soft else {})
         for part, top in tables.items():
             lists.append((f"{name}.{part}", top.positions))
@@ -98,8 +99,30 @@ def check(trace: Whole) -> None:
     moments: list[Start | Step] = [trace.start, *trace.steps]
     for moment in moments:
         for token, state in zip(moment.tokens, moment.states, strict=True):
-            if (token == trace.mask_id) != (state == "M"):
+            if trace.mask_id is not None and (token == trace.mask_id) != (state in trace.about.blank):
                 raise TraceError("trace file is broken: a masked position holds a token, or a decided one holds none")
+    for step in trace.steps:
+        if any(step.states[i] in trace.about.decided for i in step.drafts):
+            raise TraceError(f"trace file is broken at steps.{step.index}.drafts: one is of a decided position")
+
+
+def check_states(trace: Whole) -> None:
+    """That every letter is declared, once, and that there is something to decide, and a way to be decided."""
+    about = trace.about
+    if len(about.kinds) != len(about.states):
+        raise TraceError("trace file is broken at about.states: a letter is declared twice")
+    if not about.blank or not about.decided:
+        raise TraceError("trace file is broken at about.states: none is blank, or none is decided")
+    used = [("start.states", trace.start.states), *((f"steps.{s.index}.states", s.states) for s in trace.steps)]
+    used += [(f"about.thresholds.{n}", getattr(each, "enters", "")) for n, each in enumerate(about.thresholds)]
+    verdicts = [*trace.causes, *(trace.diagnosis.verdicts if trace.diagnosis else ())]
+    for verdict in verdicts:
+        more = [verdict.together] if verdict.together else []
+        causes = (*verdict.causes, *verdict.siblings, *more)
+        used.append(("causes", "".join([verdict.state, *(cause.state for cause in causes)])))
+    for name, letters in used:
+        if unknown := set(letters) - about.kinds.keys():
+            raise TraceError(f"trace file is broken at {name}: {min(unknown)!r} is not declared in about.states")
 
 
 def check_board(trace: Whole) -> None:
@@ -121,7 +144,7 @@ def check_diagnosis(trace: Whole, diagnosis: Diagnosis) -> list[tuple[str, Any]]
     for part, marks in {"winnable": diagnosis.winnable, "solutions": diagnosis.solutions or diagnosis.winnable}.items():
         if len(marks) != states:
             raise TraceError(f"trace file is broken at diagnosis.{part}: {len(marks)} entries for {states} states")
-    if diagnosis.lost is not None and not diagnosis.winnable[diagnosis.lost - 1]:
+    if diagnosis.lost is not None and not (diagnosis.lost < states and diagnosis.winnable[diagnosis.lost - 1]):
         lost = f"step {diagnosis.lost} does not follow a winnable state"
         raise TraceError(f"trace file is broken at diagnosis.lost: {lost}")
     if diagnosis.lost is not None and any(diagnosis.winnable[diagnosis.lost :]):
@@ -137,7 +160,13 @@ def check_diagnosis(trace: Whole, diagnosis: Diagnosis) -> list[tuple[str, Any]]
     if max(diagnosis.written.values(), default=0) > (diagnosis.lost or 0):
         raise TraceError("trace file is broken at diagnosis.written: a step comes after the lost one")
     lists = [(f"diagnosis.guilty.{number}", positions) for number, positions in enumerate(diagnosis.guilty, 1)]
+    lists += [(f"diagnosis.revocations.{number}", [each.position]) for number, each in enumerate(diagnosis.revocations)]
     parts = {"accepted": diagnosis.accepted, "alone": diagnosis.alone, "together": diagnosis.together}
+    if shown := diagnosis.annotation:
+        parts |= {"marked": [each.position for each in shown.marked], "held": shown.held, "tied": shown.tied}
+    told = [*(each.step for each in diagnosis.revocations), *(each.since for each in (shown.marked if shown else ()))]
+    if max(told, default=0) >= states or 0 in (each.step for each in diagnosis.revocations):
+        raise TraceError("trace file is broken at diagnosis: it speaks of a step that is not there")
     return lists + [(f"diagnosis.{part}", positions) for part, positions in parts.items()]
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dard.core.errors import InputError
 from dard.core.state import MASKED, UNMASKED, changes
-from dard.trace.about import About, Path
+from dard.trace.about import About, Path, masked_states
 from dard.trace.limits import MAX_LENGTH, MAX_STEPS, MAX_TEXT, MAX_TOKEN_TEXT
 from dard.trace.records import Start, Step, StepContext, Top
 from dard.trace.words import DONE, Words, plainly
@@ -195,6 +195,7 @@ def values_of(
             rule=rule[:100],
             shadow=shadow,
             unmeasured=True,
+            states=masked_states(),
         ),
     )
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, stdev
 
-from dard.core.state import MASKED, UNMASKED
 from dard.tasks.judge import answers_left
 from dard.trace.records import Start, Step
 from dard.trace.trace import Trace
@@ -22,7 +21,7 @@ class Metrics:
 
     passes: int
     tokens_per_pass: float
-    revocations: int  # returns to masked
+    revocations: int  # tokens taken back
     replacements: int  # another token in place of the one held
     flip_flops: int  # positions decided more than twice
     wasted_passes: int  # passes that decided a token which was later revoked or replaced
@@ -50,7 +49,8 @@ def measure(trace: Trace, reference: Trace | None = None) -> Metrics:
         for i in {*step.decided, *step.replaced}:
             decided_at[i] = step.index
             decisions[i] = decisions.get(i, 0) + 1
-    filled = sum(not given and state != MASKED for given, state in zip(trace.fixed, trace.states, strict=True))
+    blank, states = trace.about.blank, trace.states
+    filled = sum(not given and state not in blank for given, state in zip(trace.fixed, states, strict=True))
     seconds = sum(step.forward_seconds + step.other_seconds for step in trace.steps)
     changed = None
     if reference is not None:
@@ -86,7 +86,7 @@ def solutions_left(trace: Trace) -> list[int | None]:
         answers_left(
             trace.prompt,
             [
-                trace.word(token) if state == UNMASKED else None
+                trace.word(token) if state in trace.about.decided else None
                 for token, state in zip(moment.tokens, moment.states, strict=True)
             ],
         )

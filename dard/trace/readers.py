@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Any
 
 from dard.core.errors import InputError
-from dard.core.state import MASKED
 from dard.trace.format import bounded_gunzip, read_bytes
 from dard.trace.frames import MAX_SEQUENCE, MAX_TOKEN, check_mask_id
 from dard.trace.limits import MAX_FILE_BYTES, MAX_STEPS, MAX_TOKEN_TEXT, TraceError
@@ -240,10 +239,11 @@ def to_step_map(trace: Trace, drop_revocations: bool = False) -> dict[str, Any]:
             f"a step_map cannot hold a revocation, and this trace has {len(lost)}, the first in step {lost[0][0]} at "
             f"position {lost[0][1]}; drop_revocations=True keeps each position's last decision"
         )
-    when: list[int | None] = [None if state == MASKED else -1 for state in trace.states]
+    blank, states = trace.about.blank, trace.states
+    when: list[int | None] = [None if state in blank else -1 for state in states]
     for step in trace.steps:
         for i in (*step.decided, *step.replaced):
-            when[i] = None if trace.states[i] == MASKED else step.index - 1
+            when[i] = None if states[i] in blank else step.index - 1
     return {
         "step_map": when,
         "tokens": trace.tokens,

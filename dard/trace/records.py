@@ -5,8 +5,7 @@ Does not know: files, sentences, or a whole trace; a step is told what it shares
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, Protocol
@@ -15,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from dard.trace.about import About, Letter, Name
+from dard.core.state import ROLES
+from dard.trace.about import STATES, About, Letter, Name, StateKind
 from dard.trace.annotation import Annotation
+from dard.trace.graph import Graph
 from dard.trace.limits import (
-    MAX_GRAPH,
     MAX_LENGTH,
     MAX_STEPS,
     MAX_TEXT,
@@ -63,49 +63,6 @@ class Top:
     @cached_property
     def row_of(self) -> dict[int, int]:
         return {position: number for number, position in enumerate(self.positions)}
-
-
-@dataclass
-class Graph:
-    """How strongly some positions depend on one another, as a rule went through them in a step.
-
-    `positions` are in the rule's order. A cell above `limit` keeps the row's position waiting if the column's position
-    was accepted before it: `blocked` has, by who had to wait, the strongest of those and its cell.
-    """
-
-    positions: Positions
-    limit: Share
-    blocked: Annotated[dict[Position, tuple[Position, Share]], Field(max_length=MAX_LENGTH)]
-
-    __pydantic_config__ = STRICT
-
-    def __post_init__(self) -> None:
-        self._cells: bytes | None = None
-
-    @classmethod
-    def of(
-        cls, positions: list[int], cells: NDArray[np.floating], limit: float, blocked: dict[int, tuple[int, float]]
-    ) -> Graph:
-        """A graph with its cells [n, n] from 0 to 1; those of a very large one are left out.
-
-        >>> Graph.of([4, 2], np.array([[0, 0.301], [1, 0]]), 0.3, {}).cells
-        array([[  0,  77],
-               [255,   0]], dtype=uint8)
-        """
-        rounded = {i: (by, round(value, 6)) for i, (by, value) in blocked.items()}
-        graph = cls(positions, round(limit, 6), rounded)
-        if len(positions) <= MAX_GRAPH:
-            below = math.floor(255 * graph.limit)  # a byte is on the same side of the limit as its number
-            bytes_ = np.rint(255 * cells)
-            bytes_ = np.where(cells > limit, np.maximum(bytes_, below + 1), np.minimum(bytes_, below))
-            graph._cells = bytes_.astype(np.uint8).tobytes()
-        return graph
-
-    @property
-    def cells(self) -> NDArray[np.uint8] | None:
-        """How strongly the row's position depends on the column's, [n, n], 255 for 1; None where it was not kept."""
-        size = len(self.positions)
-        return None if self._cells is None else np.frombuffer(self._cells, np.uint8).reshape(size, size)
 
 
 @dataclass
@@ -161,7 +118,7 @@ class Start:
     """The region before the first step. `edited` lists positions that were changed by hand."""
 
     tokens: Annotated[list[TokenId], Field(min_length=1, max_length=MAX_LENGTH)]
-    states: Annotated[str, Field(pattern=r"^[MCU]+$", max_length=MAX_LENGTH)]
+    states: Annotated[str, Field(pattern=r"^[A-Z]+$", max_length=MAX_LENGTH)]
     confidence: Annotated[list[Annotated[float, Field(ge=0, le=1)] | None], Field(max_length=MAX_LENGTH)]
     edited: Positions = field(default_factory=list)
     annotation: Annotation | None = None
@@ -178,6 +135,15 @@ class StepContext(NamedTuple):
     fixed: list[bool]
     num_layers: int
     settings: dict[str, Any]
+    kinds: Mapping[str, StateKind] = STATES  # by their letters
+    drafts: Mapping[int, int] = {}
+
+
+LOOKS = {role: letter for letter, role in ROLES.items()}  # as which of M, C and U a mask is packed
+
+
+def drafted(tokens: list[int], drafts: Mapping[int, int]) -> list[int]:
+    return [drafts.get(i, token) for i, token in enumerate(tokens)] if drafts else tokens
 
 
 class Happened:
@@ -198,7 +164,8 @@ class Step:
     | --- | --- |
     | index | 1 for the first step |
     | block | first position of the block and the one after its last |
-    | tokens, states | after the step; states is a string of M, C, U |
+    | tokens, states | after the step; states is a string of letters that `about.states` declares: M, C, U |
+    | drafts | tokens by position where what stands there is noise, or not begun: what would be written there now |
     | columns | numbers per position by the column's name, null where there is none; `confidence` is always there: |
     |   | c_t, 0 where none was computed yet, 1 for fixed positions; null where it was not measured, which only a |
     |   | trace with `about.unmeasured` may say |
@@ -226,7 +193,7 @@ class Step:
     index: Annotated[int, Field(ge=1, le=MAX_STEPS)]
     block: tuple[Annotated[int, Field(ge=0, lt=MAX_LENGTH)], Annotated[int, Field(ge=1, le=MAX_LENGTH)]]
     tokens: Annotated[list[TokenId], Field(max_length=MAX_LENGTH)]
-    states: Annotated[str, Field(pattern=r"^[MCU]*$", max_length=MAX_LENGTH)]
+    states: Annotated[str, Field(pattern=r"^[A-Z]*$", max_length=MAX_LENGTH)]
     columns: Annotated[dict[Name, Values], Field(max_length=21)]
     paths: Annotated[dict[Name, Top], Field(max_length=10)] = field(default_factory=dict)
     events: Annotated[dict[Name, Positions], Field(max_length=40)] = field(default_factory=dict)
@@ -235,6 +202,7 @@ class Step:
     )
     notes: Annotated[dict[Name, Sentence], Field(max_length=20)] = field(default_factory=dict)
     why: Annotated[dict[Position, Sentence], Field(max_length=MAX_LENGTH)] = field(default_factory=dict)
+    drafts: Annotated[dict[Position, TokenId], Field(max_length=MAX_LENGTH)] = field(default_factory=dict)
     graph: Graph | None = None
     soft: Top | None = None
     hidden: tuple[Place, Position | None] | None = None
@@ -271,6 +239,26 @@ class Step:
     @property
     def confidence_before(self) -> list[float]:
         return self.link.confidence  # type: ignore[return-value]
+
+    @property
+    def kinds(self) -> Mapping[str, StateKind]:
+        return self.link.kinds
+
+    def kind(self, position: int) -> StateKind:
+        """The state a position is in after the step."""
+        return self.link.kinds[self.states[position]]
+
+    def kind_before(self, position: int) -> StateKind:
+        return self.link.kinds[self.link.states[position]]
+
+    @property
+    def read(self) -> list[int]:
+        """The tokens as they are read: in place of noise what would be written there now."""
+        return drafted(self.tokens, self.drafts)
+
+    @property
+    def read_before(self) -> list[int]:
+        return drafted(self.link.tokens, self.link.drafts)
 
     @property
     def fixed(self) -> list[bool]:
@@ -364,7 +352,8 @@ class Step:
     def moment(self) -> Moment:
         """The block as its pass found it, which tells the order that a mask is packed in."""
         start, end = self.block
-        return self.states_before[start:end], self.confidence_before[start:end]
+        letters = "".join(LOOKS[self.link.kinds[letter].role] for letter in self.states_before[start:end])
+        return letters, self.confidence_before[start:end]
 
     def visible(self, position: int, path: Literal["x", "s"] = "s") -> list[int]:
         """The positions of the block whose tokens (not their shadows) this query could see directly."""
@@ -386,8 +375,9 @@ class Step:
                 body[name] = asdict(body[name])
         if self.paths:
             body["paths"] = {name: asdict(top) for name, top in self.paths.items()}
-        if self.why:
-            body["why"] = {str(position): text for position, text in self.why.items()}
+        for name in ("why", "drafts"):
+            if name in body:
+                body[name] = {str(position): value for position, value in body[name].items()}
         if packed and self._mask is not None:
             body["mask"] = self._mask.pack(self.moment)
         if packed and self.graph and self.graph._cells is not None:
@@ -401,9 +391,10 @@ class Whole(Protocol):
     prompt: str
     text: str
     prompt_tokens: list[int]
-    mask_id: int
+    mask_id: int | None
     fixed: list[bool]
     about: About
+    settings: Any
     start: Start
     steps: list[Step]
     causes: list[Verdict]

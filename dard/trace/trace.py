@@ -50,7 +50,7 @@ from dard.trace.limits import (
 )
 from dard.trace.masks import BlockMask, read_cells
 from dard.trace.records import Start, Step, StepContext, Verdict
-from dard.trace.version2 import give_cells, give_masks
+from dard.trace.version2 import declare_states, give_cells, give_masks
 from dard.trace.words import because, sentence
 
 
@@ -70,7 +70,7 @@ class Trace:
     ]
     prompt: Annotated[str, Field(max_length=MAX_TEXT)]
     prompt_tokens: Annotated[list[TokenId], Field(max_length=200_000)]
-    mask_id: TokenId
+    mask_id: TokenId | None  # None: nothing is masked, a canvas begins as noise
     eos_id: TokenId | None
     fixed: Annotated[list[bool], Field(max_length=MAX_LENGTH)]
     start: Start
@@ -91,7 +91,14 @@ class Trace:
         previous: Start | Step = self.start
         for step in self.steps:
             step._link = StepContext(
-                previous.tokens, previous.states, previous.confidence, self.fixed, self.num_layers, self.settings
+                previous.tokens,
+                previous.states,
+                previous.confidence,
+                self.fixed,
+                self.num_layers,
+                self.settings,
+                self.about.kinds,
+                getattr(previous, "drafts", {}),
             )
             previous = step
 
@@ -99,7 +106,8 @@ class Trace:
         """One line; everything is in `as_dict`."""
         end = f"ended by {self.ended_by}" if self.ended_by else "unfinished"
         text = self.text if len(self.text) <= REPR_AT_MOST else self.text[: REPR_AT_MOST - 1] + "…"
-        return f"<Trace of {self.decoder!r} on {self.model!r}: {self.num_steps} passes, {end}, text {text!r}>"
+        made = f"{self.num_steps} pass{'' if self.num_steps == 1 else 'es'}"
+        return f"<Trace of {self.decoder!r} on {self.model!r}: {made}, {end}, text {text!r}>"
 
     @property
     def num_steps(self) -> int:
@@ -117,7 +125,7 @@ class Trace:
 
     @property
     def finished(self) -> bool:
-        return set(self.states) == {"U"} and not (self.steps and self.steps[-1].goes_on)
+        return set(self.states) <= set(self.about.decided) and not (self.steps and self.steps[-1].goes_on)
 
     @property
     def ended_by(self) -> str | None:
@@ -221,6 +229,8 @@ class Trace:
         old = (body.pop("masks", ""), body.pop("graphs", None)) if version == 2 else None
         masks, cells = ({}, {}) if old else set_aside(body)
         refuse_crowds(body)
+        if old:
+            declare_states(body)
         try:
             trace = file_reader().validate_json(json.dumps(body))
         except ValidationError as error:
@@ -230,8 +240,8 @@ class Trace:
             where = ".".join(str(part) for part in first["loc"])[:100]
             raise TraceError(f"trace file is broken at {where}: {first['msg'][:200]}") from None
         check(trace)
-        records: list[Trace | Start | Step | Verdict] = [trace, trace.start, *trace.steps, *trace.causes]
-        records += trace.diagnosis.verdicts if trace.diagnosis else []
+        records: list[Trace | Start | Step | Verdict | Diagnosis] = [trace, trace.start, *trace.steps, *trace.causes]
+        records += [trace.diagnosis, *trace.diagnosis.verdicts] if trace.diagnosis else []
         for record in records:
             record.annotation = None
         if old:

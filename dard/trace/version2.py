@@ -1,18 +1,30 @@
-"""Trace files of version 2, which 0.2 wrote: all masks were one packed text, and so were the cells of all graphs.
+"""Trace files of version 2, which 0.2 wrote: all masks were one packed text, so were the cells of all graphs, and
+states were told by their letters alone.
 
 Does not know: how such a file was written, only how it is read.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dard.trace.about import masked_states
 from dard.trace.limits import MAX_GRAPH, MAX_GRAPH_BYTES, MAX_MASK_BYTES, TraceError
 from dard.trace.masks import BlockMask, decoded, inflated
 from dard.trace.records import Step
+
+
+def declare_states(body: dict[str, Any]) -> None:
+    """Of the states of masked decoding such a file had the letters."""
+    if isinstance(about := body.setdefault("about", {}), dict):
+        if not isinstance(letters := about.get("states", "MU"), str) or not re.fullmatch("M?C?U?", letters):
+            raise TraceError("trace file is broken at about.states: it is none of the letters M, C and U")
+        about["states"] = [asdict(kind) for kind in masked_states("MCU" if "C" in letters else "MU")]
 
 
 def give_masks(steps: list[Step], text: Any) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from dard.core.errors import InputError
-from dard.core.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED
+from dard.core.state import BLANK, DECIDED, TENTATIVE
 from dard.tasks.judge import laid_out
 from dard.trace.about import QUIET, About, Threshold
 from dard.trace.records import Cause, Step, Verdict, Whole
@@ -103,21 +103,21 @@ def words_of(trace: Whole) -> Words:
     return Words(trace.word, laid.cells if laid else None)
 
 
-def decimals(value: float, *limits: float) -> int:
+def decimals(value: float, *limits: float, least: int = 2) -> int:
     """How many decimals tell a number from every limit that it is not equal to: two, or as many as it takes."""
-    digits = 2
+    digits = least
     while digits < 6 and any(limit != value and f"{limit:.{digits}f}" == f"{value:.{digits}f}" for limit in limits):
         digits += 1
     return digits
 
 
-def number(value: float, *limits: float) -> str:
+def number(value: float, *limits: float, least: int = 2) -> str:
     """A number as it is read; beside limits, told apart from them.
 
-    >>> number(0.4962), number(0.4962, 0.4, 0.5), number(0.5, 0.5)
-    ('0.50', '0.496', '0.50')
+    >>> number(0.4962), number(0.4962, 0.4, 0.5), number(0.5, 0.5), number(0.49962, 0.5, least=3)
+    ('0.50', '0.496', '0.50', '0.4996')
     """
-    return f"{value:.{decimals(value, *limits)}f}"
+    return f"{value:.{decimals(value, *limits, least=least)}f}"
 
 
 def against(value: float, threshold: float, symbol: str, relations: tuple[str, str] = ("above", "not above")) -> str:
@@ -180,7 +180,7 @@ def kept_from(step: Step, words: Words) -> str:
 def common(step: Step, position: int, words: Words) -> str | None:
     """What is true whatever the rule."""
     if position in step.edited:
-        return f"{words.at(step.tokens, position)} was put there by hand, as {STATE_NAMES[step.states[position]]}."
+        return f"{words.at(step.tokens, position)} was put there by hand, as {step.kind(position).title}."
     if step.fixed[position]:
         return f"{words.at(step.tokens, position)} is given by the template: always unmasked, never verified."
     if position in step.happened("waiting"):
@@ -190,7 +190,7 @@ def common(step: Step, position: int, words: Words) -> str | None:
     return None
 
 
-MOVES = {
+MOVES = {  # of masked decoding, by the letters before and after
     "MM": "stayed masked", "MC": "become a candidate", "MU": "been unmasked",
     "CM": "been revoked", "CC": "stayed a candidate", "CU": "been promoted",
     "UM": "been revoked", "UC": "been weakened to a candidate", "UU": "stayed unmasked",
@@ -204,16 +204,23 @@ def because(trace: Whole, verdict: Verdict) -> str:
     cause = verdict.deciding[0]
     before = trace.steps[verdict.step - 1].states_before[verdict.position]
     words = words_of(trace)
-    subject = words.quote(verdict.token) if before == verdict.state == MASKED else "it"
+    blank = {before, verdict.state} <= set(trace.about.blank)
+    subject = words.quote(verdict.token) if blank else "it"
     without = seen_at(trace, verdict.step, cause.position, words)
-    bars = [each.at for each in trace.about.thresholds if isinstance(each, Threshold) and each.at is not None]
-    return f"without {without} {subject} would have had {number(cause.without, *bars)}{outcome(cause, before, words)}"
+    had = number(cause.without, *limits(trace))
+    return f"without {without} {subject} would have had {had}{outcome(cause, before, words)}"
+
+
+def limits(trace: Whole) -> list[float]:
+    """What confidences are compared with."""
+    return [each.at for each in trace.about.thresholds if isinstance(each, Threshold) and each.at is not None]
 
 
 def outcome(cause: Cause, before: str, words: Words) -> str:
     """What would have become of a position, after the probability of its token."""
     other = "" if cause.token is None else f"{words.quote(cause.token)} would have "
-    return f" and {other}{MOVES[before + cause.state]}"
+    other_state = "stayed as it was" if before == cause.state else f"become another state, {cause.state}"
+    return f" and {other}{MOVES.get(before + cause.state, other_state)}"
 
 
 def siblings_note(trace: Whole, verdict: Verdict) -> str:
@@ -223,7 +230,8 @@ def siblings_note(trace: Whole, verdict: Verdict) -> str:
     token, tokens = words.quote(verdict.token), trace.steps[verdict.step - 1].tokens
 
     def had(seen: str, cause: Cause) -> str:
-        return f"Had it seen {seen}, {token} would have had {cause.without:.3f}{outcome(cause, before, words)}."
+        value = number(cause.without, *limits(trace), least=3)
+        return f"Had it seen {seen}, {token} would have had {value}{outcome(cause, before, words)}."
 
     strongest = sorted(verdict.siblings, key=lambda each: -abs(each.without - verdict.actual))
     told = [each for each in strongest if verdict.turned_by(each)][:NAMED_AT_MOST] or strongest[:1]
@@ -253,7 +261,10 @@ def causes_note(trace: Whole, verdict: Verdict) -> str:
         return seen_at(trace, verdict.step, cause.position, words)
 
     def became(cause: Cause) -> str:
-        return f"{token} would have had {cause.without:.3f}{outcome(cause, before, words)}"
+        return f"{token} would have had {exact(cause.without)}{outcome(cause, before, words)}"
+
+    def exact(value: float) -> str:
+        return number(value, *limits(trace), least=3)
 
     def seen(cause: Cause) -> str:
         by_hand = step.hides(cause.position, verdict.position)
@@ -265,7 +276,7 @@ def causes_note(trace: Whole, verdict: Verdict) -> str:
 
     hidings, deciding = [cause for cause in verdict.causes if not cause.shown], verdict.deciding
     others = [cause.without for cause in hidings if cause not in deciding]
-    leaves = f"leaves it at {min(others):.3f} to {max(others):.3f}" if others else ""
+    leaves = f"leaves it at {exact(min(others))} to {exact(max(others))}" if others else ""
     parts = []
     if len(deciding) == 1:
         alone = "alone decides this" if not verdict.left else "decides this"
@@ -275,13 +286,9 @@ def causes_note(trace: Whole, verdict: Verdict) -> str:
     elif deciding:
         named = [name(cause) for cause in deciding[:NAMED_AT_MOST]]
         more = f" or {len(deciding) - len(named)} more" if len(deciding) > len(named) else ""
-        bars = [
-            each for each in trace.about.thresholds if isinstance(each, Threshold) and each.on in ("", verdict.path)
-        ]
-        close = any(each.at is not None and abs(verdict.actual - each.at) <= CLOSE for each in bars)
-        call = (
-            f"A close call: {verdict.actual:.3f}" if close else f"Several tokens decide this, at {verdict.actual:.3f}"
-        )
+        own = [each for each in trace.about.thresholds if isinstance(each, Threshold) and each.on in ("", verdict.path)]
+        close = any(each.at is not None and abs(verdict.actual - each.at) <= CLOSE for each in own)
+        call = f"{'A close call:' if close else 'Several tokens decide this, at'} {exact(verdict.actual)}"
         parts.append(f"{call}. Without any one of {words.comma.join(named)}{more} it would have {another(deciding)}.")
     elif others:
         parts.append(f"No single token decides this: hiding any one {leaves}.")
@@ -303,21 +310,21 @@ def causes_note(trace: Whole, verdict: Verdict) -> str:
 
 def plainly(step: Step, position: int, words: Words) -> str:
     """What the states alone tell."""
-    before, after = step.states_before[position], step.states[position]
+    before, after = step.kind_before(position), step.kind(position)
     value = step.confidence[position]
     c = "its confidence was not measured" if value is None else f"confidence {number(value)}"
-    if after == MASKED:
-        if before == MASKED:
-            return f"{words.place(position)} stays masked: {c}."
+    if after.role == BLANK:
+        if before.role == BLANK:
+            return f"{words.place(position)} stays {after.title}: {c}."
         return f"{words.at(step.tokens_before, position)} was revoked: {c}."
     if position in step.replaced:
         old, new = words.at(step.tokens_before, position), words.quote(step.tokens[position])
         return f"{old} was replaced by {new}: {c}."
     token = words.at(step.tokens, position)
     if before == after:
-        return f"{token} stays {STATE_NAMES[after]}: {c}."
-    moves = {CANDIDATE + UNMASKED: "was promoted", UNMASKED + CANDIDATE: "was weakened to a candidate"}
-    return f"{token} {moves.get(before + after, f'was decided, as {STATE_NAMES[after]}')}: {c}."
+        return f"{token} stays {after.title}: {c}."
+    moves = {(TENTATIVE, DECIDED): "was promoted", (DECIDED, TENTATIVE): f"was weakened to a {after.title}"}
+    return f"{token} {moves.get((before.role, after.role), f'was decided, as {after.title}')}: {c}."
 
 
 def summary(step: Step, about: About, words: Words) -> str:
@@ -329,7 +336,7 @@ def summary(step: Step, about: About, words: Words) -> str:
     edited = told.pop("edited", [])
     for name, positions in told.items():
         title = about.event(name).title
-        if positions and all(step.states_before[i] == step.states[i] == MASKED for i in positions):
+        if positions and all(step.kind_before(i).role == step.kind(i).role == BLANK for i in positions):
             parts.append(f"{title}: {len(positions)} position{'s' if len(positions) > 1 else ''}")
         elif positions:
             tokens = step.tokens_before if name == "demoted" else step.tokens

@@ -131,12 +131,18 @@ def test_a_token_hidden_by_hand_is_drawn_as_hidden(second: Callable[..., Page]) 
         timeout=20_000,
     )
     expect(causes(page).locator(".dv-csum")).to_contain_text("Los at 3 was hidden from everyone in this pass, by hand.")
+    # One is almost at τ_u = 0.5, and every number of it says on which side.
+    expect(bars(page).nth(1)).to_have_attribute("aria-label", "without The, position 0: 0.4996, candidate")
+    expect(causes(page).locator(".dv-csum")).to_contain_text("leaves it at 0.452 to 0.4996.")
+    for button in causes(page).locator(".dv-whatif button").all():
+        assert button.evaluate("(box) => box.scrollWidth <= box.clientWidth"), button.inner_text()
     expect(page.locator("[data-position='3'] .dv-tint.dv-hid")).to_be_visible()
     assert strip.evaluate(FILLED, [2, 3]) == [[True, True], [False, False]]
     page.keyboard.press("m")
     note = page.get_by_label("mask", exact=True).locator(".dv-masknote")
     expect(note).to_contain_text("s4 → x3 blocked.")
     expect(note).to_contain_text("may not see Los (U 0.51): Los at 3 was hidden from everyone in this pass, by hand.")
+    assert note.evaluate("(box) => box.scrollHeight <= box.clientHeight")
     page.get_by_role("button", name="reach").click()
     expect(page.get_by_label("mask", exact=True)).to_contain_text("none contaminated")
     expect(note).not_to_contain_text("arrives")

@@ -213,8 +213,9 @@ def test_on_a_small_projector_nothing_is_covered_or_cut(first: Callable[..., Pag
 
 
 def test_a_sentence_of_ones_own_plays_from_its_start(first: Callable[..., Page]) -> None:
-    page = first()
-    press(page, "a sentence of your own")
+    page = first(viewport={"width": 1280, "height": 720})
+    press(page, "a sentence of your own")  # below the fold: what it leads to begins at its top
+    assert page.evaluate("scrollY") == 0
     field = page.get_by_role("combobox", name="Prompt")
     expect(field).to_be_focused()
     expect(field).to_have_attribute("placeholder", re.compile(r"\[MASK\]"))

@@ -39,7 +39,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "advance": {}, "causes": {"step": 2, "position": 4, "tried": 0},
     "branch": {"step": 2, "position": 3, "hide": "all"}, "attention": {"step": 2}, "life": {"position": 3},
     "graph": {"step": 2}, "show": {}, "steps": {"since": 1},
-    "stop": {}, "export": {"kind": "trace"},
+    "stop": {}, "export": {"kind": "trace"}, "diagnose": {"expected": "San Diego"},
 }  # fmt: skip
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from dard import InputError
-from dard.results.file import IDENTITY, add_rows, load, open_part, read
+from dard.results.file import IDENTITY, Results, add_rows, load, read, resume
+from dard.results.sweep import Process
 
 STEM = "pareto-tiny"
 
 
 def header(**changes: Any) -> dict[str, Any]:
-    values: dict[str, Any] = dict.fromkeys(IDENTITY) | {
+    values: dict[str, Any] = dict.fromkeys([*IDENTITY, "code", "machine"]) | {
         "format": "dard-experiment",
         "version": 1,
         "experiment": "pareto",
@@ -40,7 +41,9 @@ def row(sample: int, **values: Any) -> dict[str, Any]:
 def test_a_half_written_last_line_is_not_there(tmp_path: Path) -> None:
     path = write(tmp_path, header(), row(0), '{"variant": "a", "sam', end="")
     assert [found["sample"] for found in load(tmp_path, STEM).rows] == [0]
-    with open_part(path, header()) as part:
+    part = resume(Results(header()), tmp_path, Process())
+    assert part
+    with part:
         add_rows(part, [row(1)])
     assert [found["sample"] for found in load(tmp_path, STEM).rows] == [0, 1]
     assert path.read_text().count("\n") == 3

@@ -8,7 +8,8 @@ import pytest
 
 import dard
 from dard.core.prompt import initial_state
-from tests.models.families import write_a2d, write_bert, write_llada_chat
+from dard.models.checkpoint import turn_end
+from tests.models.families import qwen_tokenizer, write_a2d, write_bert, write_llada_chat
 
 
 def test_a_prompt_becomes_a_turn(tmp_path: Path) -> None:
@@ -73,3 +74,22 @@ def test_a_template_whose_marks_are_no_tokens_does_not_count(tmp_path: Path) -> 
         "chat = True is not allowed for model 'm': its tokenizer has a chat template with <|start_header_id|>, "
         "which is no token of its vocabulary"
     )
+
+
+QUESTIONS_ALONE = "{% for m in messages %}{{ m['content'] }}{{ '<|im_end|>' if m['role'] == 'user' }}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "end"),
+    [
+        ("{% for m in messages %}<|im_start|>{{ m['content'] }}<|im_end|>\n{% endfor %}", "<|im_end|>"),
+        (QUESTIONS_ALONE, "<|im_end|>"),
+        ("{% for m in messages %}{{ m['content'] }}<|no_token|>{% endfor %}", None),
+        ("{% for m in messages %}{{ m['content'] }}\n{% endfor %}", None),
+        ("{{ raise_exception('no') }}", None),
+    ],
+)
+def test_what_ends_a_turn_is_read_off_the_template(template: str, end: str | None) -> None:
+    tokenizer = qwen_tokenizer("<|mask|>")
+    tokenizer.chat_template = template
+    assert turn_end(tokenizer) == (None if end is None else tokenizer.get_vocab()[end])

@@ -261,3 +261,9 @@ def test_an_unknown_dtype_or_device_is_refused(options: dict[str, str], tmp_path
 
 def test_an_empty_folder_is_refused(tmp_path: Path) -> None:
     assert "config.json" in refused(tmp_path)
+
+
+def test_a_mask_token_outside_the_vocabulary_is_refused(tmp_path: Path) -> None:
+    folder = write_llada(tmp_path / "m", network_of())
+    change_config(folder, mask_token_id=VOCABULARY)
+    assert f"the mask token {VOCABULARY} of model 'm' is outside its vocabulary of {VOCABULARY}" in refused(folder)

@@ -23,13 +23,15 @@ from visual.server.studio import Studio
 from visual.tabs.component import quick
 
 ROOT = Path(__file__).resolve().parents[2]
-VIEWER = {"advance", "attention", "branch", "causes", "export", "gif", "graph", "life", "show", "steps", "stop"}
+VIEWER = {
+    "advance", "attention", "branch", "causes", "diagnose", "export", "gif", "graph", "life", "show", "steps", "stop",
+}  # fmt: skip
 # What links, notebooks, programs and assistants know by these names.
 NAMES = {
     "page": VIEWER | {"check", "compare", "knows", "open_image", "open_trace", "passes", "recorded", "start"},
     "lab": {"experiment", "lab_file", "lab_open", "lab_recorded", "lab_runs", "lab_stop", "plotly"},
     "notebook": VIEWER,
-    "program": {"causes", "compare", "decode", "explain", "health", "step"},
+    "program": {"causes", "compare", "decode", "diagnose", "explain", "health", "step"},
 }
 
 

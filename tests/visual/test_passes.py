@@ -25,6 +25,7 @@ from visual.server.passes import (
     MOST_SECONDS,
     borrowed,
     call,
+    diagnoses,
     passes,
     remote_passes,
     seconds,
@@ -147,3 +148,15 @@ def test_what_a_model_is_asked_about_a_session_is_the_same_elsewhere(
     session.model = Elsewhere(model)  # type: ignore[assignment]
     there = call("tiny", some_causes, session.at(0), 1, 60.0, None)
     assert space == [LEAST_SECONDS] and there == here and here.causes
+
+
+def test_a_diagnosis_is_the_same_beside_a_borrowed_gpu(space: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    model = los_diego()
+    monkeypatch.setitem(LOADED, "los-diego", model)
+    session = dard.Session(model, LOS_DIEGO, "standard", steps=1)
+    session.run()
+    *_, (here, words) = diagnoses("los-diego", session, "San Diego")
+    session.model = Elsewhere(model)  # type: ignore[assignment]
+    ((there, known),) = diagnoses("los-diego", session, "San Diego")
+    here.seconds = there.seconds = 0
+    assert space == [MOST_SECONDS] and there == here and known == words and here.kind == "commit"

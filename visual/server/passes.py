@@ -15,17 +15,20 @@ from __future__ import annotations
 
 import copy
 import os
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
+from dard.analysis.diagnosis import Diagnosing
+from dard.analysis.finished import finished
 from dard.core.state import DecodeState
 from dard.decoding import loop
 from dard.decoding.scheduler import Scheduler
 from dard.decoding.session import Session
 from dard.models.base import Model
-from dard.trace import Step
+from dard.trace import Diagnosis, Step
 
 # Models by the name they were loaded under; a forked process inherits them.
 LOADED: dict[str, Model] = {}
@@ -34,6 +37,7 @@ SCHEDULERS: defaultdict[str, Scheduler] = defaultdict(Scheduler)
 
 LEAST_SECONDS, MOST_SECONDS = 15, 120  # how long a GPU may be asked for
 SECONDS_PER_PASS = 0.25  # of an 8 B model and 512 positions, with room to spare
+MOST_SECONDS_OF_PASSES = round(MOST_SECONDS / SECONDS_PER_PASS)
 
 Answer = TypeVar("Answer")
 Made = list[tuple[int, Step, DecodeState]]
@@ -88,6 +92,32 @@ def remote_passes(name: str, sessions: list[Session], most: int) -> Iterator[Mad
         yield [(numbers[id(session)], session.steps[-1], session.state) for session in made]
 
 
+def diagnoses(name: str, session: Session, expected: str | None) -> Iterator[tuple[Diagnosis, dict[int, str]]]:
+    """The diagnosis of a session as it grows, and the words it speaks of."""
+    if not on_zero_gpu() or session.model.device.type == "cpu":
+        yield from diagnosed(session, expected)
+        return
+    past = [(step, session.at(step.index).state) for step in session.steps]
+    yield from borrowed(remote_diagnosis)(name, [session.at(0), past, expected], MOST_SECONDS_OF_PASSES)
+
+
+def remote_diagnosis(name: str, what: list[Any], _: int) -> Iterator[tuple[Diagnosis, dict[int, str]]]:
+    """The same beside the GPU, on a copy of the session that gets its past back; it ends in time."""
+    session, past, expected = what
+    session.model, end = LOADED[name], time.monotonic() + MOST_SECONDS - LEAST_SECONDS
+    for step, state in past:
+        session.take(step, state)
+    for known, words in diagnosed(session, expected):
+        if known.stage == "done" or time.monotonic() > end:
+            yield known, words
+            return
+
+
+def diagnosed(session: Session, expected: str | None) -> Iterator[tuple[Diagnosis, dict[int, str]]]:
+    search = Diagnosing(finished(session), expected, False)
+    yield from ((known, search.done.trace.token_text) for known in search.run())
+
+
 def with_pictures(name: str, model: Model, images: list[Any], fit: str) -> Model:
     """The model of this name with pictures in view. Where a GPU is borrowed, their reading happens beside it."""
     from dard.models import with_image
@@ -125,4 +155,4 @@ def borrowed(function: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[A
     return mark(function)
 
 
-REMOTE = (remote_passes, remote_call, remote_pictures)
+REMOTE = (remote_passes, remote_call, remote_diagnosis, remote_pictures)

@@ -15,6 +15,7 @@ from dard.decoding.session import COMPARED
 from dard.tasks.judge import CUT_OFF
 from dard.trace import Trace
 from dard.trace.annotations import verdict
+from dard.trace.diagnosis_words import diagnosis_sentences
 from dard.trace.words import causes_note, summary, words_of
 from visual.payload import sentence
 from visual.server.endpoints import PROGRAMS, endpoint
@@ -23,11 +24,13 @@ from visual.server.requests import (
     DecodeRequest,
     ProgramCauses,
     ProgramCompare,
+    ProgramDiagnose,
     ProgramExplain,
     ProgramStep,
     whole,
 )
 from visual.server.runs import Lane
+from visual.server.searches import Search
 from visual.server.studio import Studio
 
 
@@ -109,6 +112,22 @@ class Programs:
         answer: dict[str, Any] = asdict(causes)
         by = answer.pop("path")  # Gradio's client takes whatever has a "path" for a file, and wants to download it
         return {**answer, "by": by, "note": causes_note(session.trace, causes)}
+
+    @endpoint(PROGRAMS, queue=True, needs_model=True)
+    def diagnose(self, request: ProgramDiagnose) -> dict:
+        """Why is this answer wrong? Decode a prompt and say where its answer was lost, by which tokens, and what would
+        have saved it, in sentences and as a record. `expected` is a text that a right answer contains, or a /pattern/;
+        without it the prompt's own task judges."""
+        name, session = self.studio.models.named(request.model), self.studio.session(request)
+        finish(name, [session])
+        known, words = Search(name, session, request.expected).go_on(request.seconds)
+        trace = session.trace
+        trace.token_text |= words
+        record = known.as_dict()
+        for each in record["verdicts"]:
+            each["by"] = each.pop("path")  # as for causes
+        sentences = diagnosis_sentences(trace, known)
+        return {"text": trace.text, "sentences": [sentence(each) for each in sentences], "diagnosis": record}
 
 
 def told(trace: Trace, step: int | None = None, position: int | None = None) -> list[str]:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, Self, Union, get_args, get_origin
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.fields import FieldInfo
 
+from dard.analysis.expected import LONGEST
 from dard.core.errors import InputError
 from dard.decoders import DECODERS
 from visual.export import MOST_FRAMES
@@ -147,6 +148,7 @@ AnyNumber = Annotated[int, Field(ge=-(10**9), le=10**9)]  # whoever gets it says
 Samples = Annotated[int | None, Field(ge=-NUMBER_AT_MOST, le=NUMBER_AT_MOST)]
 Branch = Annotated[int, Field(ge=0, le=BRANCHES_AT_MOST - 1)]
 Kind = Literal["trace", "html", "lanes"]
+Expectation = Annotated[str, Field(max_length=LONGEST)]  # a text or a /pattern/; nothing: the task judges
 View = Annotated[dict[str, Any] | None, Field(description="an object of what the page opens on")]
 Frames = Annotated[list[Any], Field(max_length=MOST_FRAMES, description=f"a list of at most {MOST_FRAMES} PNGs")]
 TraceFile = Annotated[Any, Field(validate_default=True), BeforeValidator(partial(decoded, what="trace file"))]
@@ -273,3 +275,8 @@ class ProgramCauses(DecodeRequest):
     step: Step
     position: Number
     seconds: float = Field(10, gt=0, le=EXPLAINED_AT_MOST, description=f"above 0, up to {EXPLAINED_AT_MOST}")
+
+
+class ProgramDiagnose(DecodeRequest):
+    expected: Expectation = ""
+    seconds: float = Field(30, gt=0, le=EXPLAINED_AT_MOST, description=f"above 0, up to {EXPLAINED_AT_MOST}")

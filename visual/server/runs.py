@@ -13,12 +13,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from dard.analysis.causes import at_step
 from dard.core.errors import InputError
 from dard.decoding.session import Session
-from dard.trace import Trace, Verdict
+from dard.trace import Diagnosis, Trace, Verdict
 
 RUNS_KEPT = 200
 CELLS_KEPT = 2_000_000  # positions × steps of all of them
@@ -30,6 +30,14 @@ class RunExpired(InputError):
     """A run that is not there, or not any more: whoever knows how it came about can make it again."""
 
 
+class Search(Protocol):
+    """A diagnosis on its way."""
+
+    @property
+    def expected(self) -> str: ...
+    def go_on(self, seconds: float) -> tuple[Diagnosis, dict[int, str]]: ...
+
+
 @dataclass
 class Lane:
     """One line of a run: the original, a branch, or a trace that was opened from a file (then without a session)."""
@@ -38,12 +46,17 @@ class Lane:
     session: Session | None = None
     opened: Trace | None = None
     causes: dict[tuple[int, int], Verdict] = field(default_factory=dict)  # by step and position, as they were asked for
+    diagnosis: Diagnosis | None = None
+    words: dict[int, str] = field(default_factory=dict)  # that only the diagnosis speaks of
+    search: Search | None = None  # what the diagnosis comes from
 
     @property
     def trace(self) -> Trace:
         if self.session is not None:
             trace = self.session.trace
             trace.causes = list(self.causes.values())
+            trace.diagnosis = self.diagnosis
+            trace.token_text = self.words | trace.token_text
             return trace
         assert self.opened is not None
         return self.opened

@@ -20,7 +20,7 @@ from dard.tasks import TASKS
 from dard.trace import Trace
 from dard.trace.words import words_of
 from visual.export import MOST_FRAME_BYTES, gif, replay_html
-from visual.payload import graph, life, packed_weights, sentence, shown, verdict_payload
+from visual.payload import diagnosis_payload, graph, life, packed_weights, sentence, shown, verdict_payload
 from visual.server.answers import company, lane_payload, made, steps_of, table, view
 from visual.server.cases import recorded_case
 from visual.server.endpoints import VIEWER, File, endpoint
@@ -36,6 +36,7 @@ from visual.server.requests import (
     CompareRequest,
     Count,
     DecodeRequest,
+    Expectation,
     Frames,
     ImageFile,
     Kind,
@@ -54,11 +55,13 @@ from visual.server.requests import (
     whole,
 )
 from visual.server.runs import Lane, Run, Runs, apart, lane_names
+from visual.server.searches import Search
 
 ANIMATION_AT_MOST = 64 << 20  # characters of all its frames
 REGION_AT_MOST = 256  # positions decoded from the page; the library has no such limit
 WORDS_AT_MOST = 5000  # of a model's list; longer ones are no use to a reader
 WORD_AT_MOST = 100  # characters
+DIAGNOSED_SECONDS = 0.5  # of one answer about a diagnosis
 CAUSES_SECONDS = 0.5  # of one answer about causes; the page asks until it knows them all, or is told to stop
 STEPS_AT_ONCE = 64  # of those that are asked for again
 
@@ -318,6 +321,22 @@ class Studio:
                 known = call(here.model, some_causes, before, position, CAUSES_SECONDS, known)
             lane.keep(known)
         return {"kind": "causes", **verdict_payload(lane.trace, known)}
+
+    @endpoint(VIEWER, queue=True)
+    def diagnose(self, run: Text, branch: Branch = 0, expected: Expectation = "", anew: bool = False) -> dict[str, Any]:
+        """Where a lane lost its answer, as far as half a second leads beyond what is known of it, which is kept with
+        the lane; asked again it goes on. Another answer that is `expected` begins `anew`."""
+        here, lane = self.at(run, branch)
+        if lane.diagnosis is None or lane.diagnosis.stage != "done" or anew or lane.search is None:
+            session = lane.live("to see where it was lost")
+            if anew or lane.search is None or lane.search.expected != expected:
+                lane.search = Search(here.model, session, expected)
+            try:
+                lane.diagnosis, lane.words = lane.search.go_on(DIAGNOSED_SECONDS)
+            except InputError:
+                lane.search = None  # what was refused is refused again
+                raise
+        return {"kind": "diagnosis", "diagnosis": diagnosis_payload(lane.trace)}
 
     @endpoint(VIEWER, queue=True)
     def attention(self, run: Text, step: Step, branch: Branch = 0) -> dict[str, Any]:

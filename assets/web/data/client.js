@@ -165,8 +165,11 @@ export class Client {
     );
   }
 
-  /** @param {Branch} lane @param {Request} edit @param {(reply: Reply, lane: Branch) => unknown} onView */
-  branch(lane, edit, onView) {
+  /**
+   * @param {Branch} lane @param {Request} edit @param {(reply: Reply, lane: Branch) => unknown} onView
+   * @param {() => void} [then]
+   */
+  branch(lane, edit, onView, then) {
     this.ask(
       'branch',
       { ...this.where(lane), ...edit },
@@ -174,8 +177,8 @@ export class Client {
         this.hold(reply);
         return onView(reply, lane);
       },
-      null,
-      () => this.branch(this.here, edit, onView),
+      then,
+      () => this.branch(this.here, edit, onView, then),
     );
   }
 

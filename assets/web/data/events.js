@@ -1,7 +1,13 @@
-// The states of a token and what can happen to one in a step, in words. How they look is the business of draw/.
+// The states of masked decoding and what can happen to a token in a step, in words. How they look is the business of draw/.
 
-/** @type {Record<string, string>} */
-export const STATES = { M: 'masked', C: 'candidate', U: 'unmasked' };
+/** @import { StateKind } from './schema.js' */
+
+/** @type {Required<StateKind>[]} */
+export const STATES = [
+  { letter: 'M', title: 'masked', role: 'blank', help: '' },
+  { letter: 'C', title: 'candidate', role: 'tentative', help: '' },
+  { letter: 'U', title: 'unmasked', role: 'decided', help: '' },
+];
 
 /**
  * One of everybody's events: bit in Frame.marks, key in the trace, letter in the style sheet, words, icon, colour variable.

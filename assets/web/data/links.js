@@ -163,10 +163,15 @@ export function createAddress(root, tab, write, restore) {
     held = !here;
     restore(entered(), here);
   });
-  window.addEventListener('pagehide', () => {
+  /** Also what has not come to rest, or was not told yet. */
+  function now() {
     clearTimeout(waiting);
-    save(); // also what has not come to rest, or was not told yet
-  });
+    save();
+  }
+
+  window.addEventListener('pagehide', now);
+  const leaves = (/** @type {Event} */ { target }) => target instanceof Element && target.closest('[role=tab]');
+  window.addEventListener('click', (event) => leaves(event) && now(), true); // before another tab has the address
   new IntersectionObserver((entries) => entries.some((entry) => entry.isIntersecting) && remember()).observe(root);
   return {
     remember,
@@ -192,13 +197,15 @@ export function createAddress(root, tab, write, restore) {
 
 // What one looks at: the mask's order, reach, weights, and whether later steps are hidden.
 
+const SIDES = ['causes', 'diagnosis']; // what may stand in the place of the mask
+
 /** @param {Looking} looking */
 const flags = ({ order, reach = 0, attention = -1, side, map, hideLater }) =>
   [
     order === 'position' && 'position',
     reach > 0 && `reach${reach}`,
     attention >= 0 && `attention${attention}`,
-    side === 'causes' && 'causes',
+    SIDES.includes(side ?? '') && side,
     map === 'weights' && 'weights',
     hideLater && 'later',
   ]
@@ -226,7 +233,7 @@ export function viewFrom(text, usual = {}) {
     order: found.includes('position') ? 'position' : 'state',
     reach: layers('reach', 0),
     attention: layers('attention', -1),
-    side: found.includes('causes') ? 'causes' : 'mask',
+    side: SIDES.find((name) => found.includes(name)) ?? 'mask',
     map: found.includes('weights') ? 'weights' : 'states',
     hideLater: found.includes('later'),
   };

@@ -13,7 +13,7 @@ export interface About {
   unmeasured?: boolean;
   title?: string;
   rule?: string;
-  states?: string;
+  states?: StateKind[];
   symbols?: Record<string, string>;
 }
 
@@ -81,6 +81,7 @@ export interface Diagnosis {
   solutions?: (number | null)[];
   verdicts?: Verdict[];
   tried?: Attempt[];
+  revocations?: Revocation[];
   recording?: boolean;
   completions?: number;
   passes?: number;
@@ -88,6 +89,7 @@ export interface Diagnosis {
   seconds?: number;
   stage?: string;
   sentences?: string[];
+  annotation?: Panel | null;
 }
 
 export interface Event {
@@ -116,6 +118,34 @@ export interface Look {
   lines: string[];
 }
 
+export interface Marked {
+  position: number;
+  token: number;
+  since: number;
+  name: string;
+  say: string;
+}
+
+export interface Panel {
+  headline: string;
+  progress: string;
+  where?: string;
+  who?: string;
+  title?: string;
+  how?: string;
+  saved?: string;
+  row?: string;
+  flag?: string;
+  tie?: string;
+  tied?: number[];
+  hold?: string;
+  held?: number[];
+  marked?: Marked[];
+  strips?: Strip[];
+  causes?: string[];
+  revoked?: string[];
+}
+
 export interface Path {
   name: string;
   title?: string;
@@ -131,12 +161,26 @@ export interface Relation {
   column?: string;
 }
 
+export interface Revocation {
+  step: number;
+  position: number;
+  token: number;
+  worth: string;
+}
+
 export interface Start {
   tokens: number[];
   states: string;
   confidence: (number | null)[];
   edited?: number[];
   annotation?: Annotation | null;
+}
+
+export interface StateKind {
+  letter: string;
+  title: string;
+  role: string;
+  help?: string;
 }
 
 export interface Step {
@@ -150,6 +194,7 @@ export interface Step {
   facts?: Record<string, number>;
   notes?: Record<string, string>;
   why?: Record<string, string>;
+  drafts?: Record<string, number>;
   graph?: Graph | null;
   soft?: Top | null;
   hidden?: [number, number | null] | null;
@@ -160,6 +205,14 @@ export interface Step {
   peak_bytes?: number | null;
   annotation?: Annotation | null;
   mask?: string;
+}
+
+export interface Strip {
+  setting: string;
+  symbol: string;
+  values: Tried[];
+  best?: string | boolean | number | null;
+  offer?: string;
 }
 
 export interface Threshold {
@@ -184,7 +237,7 @@ export interface Trace {
   settings: Record<string, string | boolean | number | null>;
   prompt: string;
   prompt_tokens: number[];
-  mask_id: number;
+  mask_id: number | null;
   eos_id: number | null;
   fixed: boolean[];
   start: Start;
@@ -198,6 +251,13 @@ export interface Trace {
   annotation?: Annotation | null;
   format?: "dard-trace";
   version?: 3;
+}
+
+export interface Tried {
+  value: string;
+  right: boolean;
+  own: boolean;
+  say: string;
 }
 
 export interface Verdict {

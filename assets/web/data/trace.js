@@ -3,23 +3,18 @@
 //   const trace = await readTrace(bytes, reader);     // throws an Error with one sentence
 //
 // `reader` is visual/export.py's reader(): the JSON Schema of a trace file, the words for events, and the limits. So types,
-// ranges and lengths are those of dard/trace; what its check() says about the parts of a file together is said here again,
-// for a file that nobody else has looked at. Files of version 2 have no annotations: what they do not tell is not told.
+// ranges and lengths are those of dard/trace; what must hold between the parts of a file says check.js. Files of version 2 have no annotations: what they do not tell is not told.
 
+import { check } from './check.js';
 import { broken, receive } from './masks.js';
 import { bounded } from './packed.js';
-import { fromVersion2 } from './version2.js';
+import { declareStates, fromVersion2 } from './version2.js';
 
-/** @import { About, Trace } from './schema.js' */
+/** @import { About } from './schema.js' */
 /** @import { Payload, Reader, Schema } from './types.js' */
 /** @typedef {[sentence: string, ...where: (string | number)[]]} Wrong */
 /** @typedef {(value: any) => Wrong | undefined} Check */
 /** @typedef {Record<string, Schema>} Schemas */
-
-/** @param {string} where @param {string} what @returns {never} */
-function refuse(where, what) {
-  throw broken(where, what);
-}
 
 /** @param {Uint8Array} bytes @param {Reader} reader @returns {Promise<Payload>} */
 export async function readTrace(bytes, reader) {
@@ -51,6 +46,8 @@ export async function readTrace(bytes, reader) {
   if (version === 2) {
     delete trace.masks;
     delete trace.graphs;
+    trace.about ??= {};
+    if (KINDS.object(trace.about)) declareStates(trace.about);
   }
   validate(trace, reader);
   check(trace, reader.events);
@@ -83,6 +80,7 @@ function filledAbout(about, { schema: { $defs = {} }, events }) {
     cells: {},
     symbols: {},
     ...own,
+    states: own.states?.map((each) => filled(each, 'StateKind')),
     columns: own.columns?.map((each) => filled(each, 'Column')),
     paths: own.paths?.map((each) => filled(each, 'Path')),
     thresholds: own.thresholds?.map((each) => (typeof each === 'string' ? each : filled(each, 'Threshold'))),
@@ -120,6 +118,7 @@ const BOUNDS = {
   },
   maxProperties: (bound) => (value) => Object.keys(value).length <= bound,
   const: (only) => (value) => value === only,
+  enum: (known) => (value) => known.includes(value),
 };
 
 /**
@@ -195,109 +194,5 @@ function fieldsChecker(
 /** @param {unknown} trace @param {Reader} reader */
 function validate(trace, { schema }) {
   const [sentence, ...where] = checker(schema, schema.$defs ?? {})(trace) ?? [];
-  if (sentence) refuse(where.reverse().join('.').slice(-100), sentence);
-}
-
-// What must hold between the parts of a file.
-
-/** @param {Trace} trace @param {Reader['events']} events */
-function check(
-  { start, steps, fixed, about = {}, mask_id: mask, token_text: texts, prompt_tokens: prompt, causes = [], annotation },
-  events,
-) {
-  const { length } = start.tokens;
-  /** @type {Map<string, [number, number]>} */
-  const ranges = new Map([['confidence', [0, 1]]]);
-  for (const { name, range } of about.columns ?? []) ranges.set(name, range ?? [0, Infinity]);
-  const paths = new Set((about.paths ?? []).map((path) => path.name));
-  const happenings = new Set([...Object.keys(events), ...Object.keys(about.events ?? {})]);
-  /** @param {string} where @param {ArrayLike<unknown>} found */
-  const row = (where, found) =>
-    found.length === length || refuse(where, `${found.length} entries for a region of ${length}`);
-  /** @param {string} where @param {number[]} found */
-  const list = (where, found) =>
-    (found.every((i) => i < length) && new Set(found).size === found.length) ||
-    refuse(where, 'a position is outside or twice');
-  /** @param {string} where @param {object} found */
-  const keys = (where, found) =>
-    Object.keys(found).map((key) =>
-      /^(0|[1-9]\d{0,7})$/.test(key) ? Number(key) : refuse(where, 'a key is not a number'),
-    );
-  row('start.states', start.states);
-  row('start.confidence', start.confidence);
-  row('fixed', fixed);
-  list('start.edited', start.edited ?? []);
-  if (start.confidence.includes(null) && !about.unmeasured) refuse('start.confidence', 'a number is missing');
-  if (keys('token_text', texts).some((id) => id > 1e7)) refuse('token_text', 'a key is too large');
-  steps.forEach((step, k) => {
-    const where = `steps.${k + 1}`;
-    if (step.index !== k + 1) refuse(where, `index is ${step.index}, not ${k + 1}`);
-    if (step.hidden && !(step.hidden[0] >= -prompt.length && step.hidden[0] < length && (step.hidden[1] ?? 0) < length))
-      refuse(`${where}.hidden`, 'a position is outside');
-    const [from, to] = step.block;
-    if (!(from < to && to <= length)) refuse(where, `block ${from}–${to} is outside the region of ${length}`);
-    /** @param {string} part @param {object | undefined} found @param {{ has(name: string): boolean }} known */
-    const declared = (part, found, known) =>
-      Object.keys(found ?? {}).every((name) => known.has(name)) ||
-      refuse(`${where}.${part}`, 'a name is not declared in about');
-    declared('columns', step.columns, ranges);
-    declared('notes', step.notes, ranges);
-    declared('paths', step.paths, paths);
-    declared('events', step.events, happenings);
-    if (!Object.hasOwn(step.columns, 'confidence') || (step.columns.confidence.includes(null) && !about.unmeasured))
-      refuse(`${where}.columns.confidence`, 'a number is missing');
-    row(`${where}.tokens`, step.tokens);
-    row(`${where}.states`, step.states);
-    for (const [name, values] of Object.entries(step.columns)) {
-      const [low, high] = ranges.get(name) ?? [0, 0];
-      row(`${where}.columns.${name}`, values);
-      if (values.some((value) => value !== null && !(value >= low && value <= high)))
-        refuse(`${where}.columns.${name}`, `a number is outside ${low} to ${high}`);
-    }
-    for (const [name, positions] of Object.entries(step.events ?? {})) list(`${where}.${name}`, positions);
-    list(`${where}.why`, keys(`${where}.why`, step.why ?? {}));
-    list(`${where}.annotation`, keys(`${where}.annotation`, step.annotation?.why ?? {}));
-    const tables = Object.entries(step.paths ?? {});
-    if (step.soft) tables.push(['soft', step.soft]);
-    for (const [name, { positions, k: each, ids, p }] of tables) {
-      list(`${where}.paths.${name}`, positions);
-      if (ids.length !== p.length || ids.length !== each * positions.length)
-        refuse(`${where}.paths.${name}`, 'the lists differ in length');
-    }
-    if (step.soft && !about.soft) refuse(`${where}.soft`, 'about declares no mixes');
-    if (step.graph) {
-      const { positions, blocked } = step.graph;
-      if (!about.graph) refuse(`${where}.graph`, 'about declares no graph');
-      list(`${where}.graph.positions`, positions);
-      const named = [...keys(`${where}.graph.blocked`, blocked), ...Object.values(blocked).map(([by]) => by)];
-      if (!named.every((i) => positions.includes(i)))
-        refuse(`${where}.graph.blocked`, 'a position is none of the graph');
-    }
-  });
-  const { board } = annotation ?? {};
-  if (board && (board.given.length % board.width || board.box > board.width || board.given.length > length))
-    refuse('annotation.board', 'its rows do not fit the region');
-  for (const moment of [start, ...steps]) {
-    for (const { places, units } of moment.annotation?.look?.marks ?? []) {
-      const clash = places.length === 2 && places[0] !== places[1];
-      if ((units.length && !clash) || places.some((place) => place >= length))
-        refuse('annotation.look', 'a mark is at no place');
-    }
-  }
-  causes.forEach(({ step, position, causes: found = [], left = [] }, k) => {
-    const where = `causes.${k + 1}`;
-    if (step > steps.length) refuse(where, `there is no step ${step}`);
-    if ([...found.map((each) => each.position), ...left].some((place) => place < -prompt.length))
-      refuse(where, 'a position lies before the prompt');
-    list(where, [position]);
-    for (const shown of [false, true])
-      list(
-        where,
-        found.filter((each) => (each.shown ?? false) === shown).map((each) => each.position),
-      );
-    list(`${where}.left`, left);
-  });
-  for (const { tokens, states } of [start, ...steps])
-    if (tokens.some((token, i) => (token === mask) !== (states[i] === 'M')))
-      refuse('', 'a masked position holds a token, or a decided one holds none');
+  if (sentence) throw broken(where.reverse().join('.').slice(-100), sentence);
 }

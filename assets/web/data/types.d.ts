@@ -1,20 +1,30 @@
 // What a lane and its frames are made of (unpack.js, frame.js), and what a trace is while it travels.
 
-import type { About, Column, Event, Path, Relation, Step, Trace } from './schema.js';
-
-export type Letter = 'M' | 'C' | 'U';
+import type {
+  About,
+  Column,
+  Diagnosis,
+  Event,
+  Panel as DiagnosisPanel,
+  Path,
+  Relation,
+  StateKind,
+  Step,
+  Trace,
+} from './schema.js';
 
 /** A threshold that has a place on the scale of confidences. */
 export interface Limit {
   name: string;
   on: string;
-  enters: '' | Letter;
+  enters: string;
   symbol: string;
   at: number;
 }
 
 /** What a trace says of itself, everything filled in. */
 export interface Described extends Required<About> {
+  states: Required<StateKind>[];
   columns: Required<Column>[];
   paths: Required<Path>[];
   thresholds: Limit[];
@@ -43,6 +53,11 @@ export interface Verdict {
 export interface Tag extends Required<Event> {
   symbol?: string;
   number: number | null;
+}
+
+/** Where an answer was lost, with what panels show of it filled in. */
+export interface Diagnosed extends Required<Diagnosis> {
+  annotation: Required<DiagnosisPanel>;
 }
 
 export type Right = boolean | 'cut off' | null;
@@ -93,7 +108,7 @@ export interface Head {
   block: number;
   lead: number;
   sees: number | null;
-  mask: number;
+  mask: number | null;
   eos: number | null;
 }
 

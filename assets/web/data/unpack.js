@@ -2,29 +2,26 @@
 // it comes: a server, a page that replays it, a file that trace.js has checked. The format is described in dard/trace/trace.py,
 // and what a server adds or leaves for later in visual/payload.py. All texts are made fit to be shown here.
 
-import { EVENTS, STATES } from './events.js';
-import { Frame, Slice, guesses } from './frame.js';
+import { STATES } from './events.js';
+import { CODE, Frame, Slice } from './frame.js';
 import { inflated, receive } from './masks.js';
 import { bare, clean, rounded, sentence, shown } from './texts.js';
 
-/** @import { Column, Layout, Look, Step, Verdict as Judged } from './schema.js' */
-/** @import { Described, Head, Payload, StepPayload, Verdict } from './types.js' */
+/** @import { Column, Diagnosis, Layout, StateKind, Step, Verdict as Judged } from './schema.js' */
+/** @import { Described, Diagnosed, Head, Payload, StepPayload, Verdict } from './types.js' */
 /** @typedef {Required<Column>} FullColumn */
 
-/** @type {Record<string, number>} */
-const CODE = { M: 0, C: 1, U: 2 };
-export const LETTER = 'MCU';
+export const LETTER = 'MCU'; // what the style sheet calls the roles of states
+const PALE = 0.45; // of a colour: a state after which another of the same role is declared
 const SLICES_AT_ONCE = 64; // region length up to which what is known of every position is at hand without being asked for
-/** @type {Look} */
-const BARE = { marks: [], say: '', lines: [] };
 
 /**
  * The sentence about the moment before the first step.
- * @param {string} states @param {number} given
+ * @param {string} states @param {number} given @param {StateKind | undefined} blank
  */
-function startOf(states, given) {
-  const masked = [...states].filter((state) => state === 'M').length;
-  return `Start. ${masked} position${masked === 1 ? ' is' : 's are'} masked${given ? `, ${given} ${given === 1 ? 'is' : 'are'} given by the template` : ''}.`;
+function startOf(states, given, blank) {
+  const masked = [...states].filter((state) => state === blank?.letter).length;
+  return `Start. ${masked} position${masked === 1 ? ' is' : 's are'} ${blank?.title}${given ? `, ${given} ${given === 1 ? 'is' : 'are'} given by the template` : ''}.`;
 }
 
 /** One trace as the viewer holds it. */
@@ -41,6 +38,11 @@ export class Lane {
   /** @type {number[] | undefined} those of the trace, where only some are shown */ positions;
   /** @type {Frame[]} */ frames = [];
   /** @type {Map<string, Verdict>} */ causes = new Map();
+  /** @type {Diagnosed | null} */ diagnosis = null;
+  /** @type {Required<StateKind>[]} */ kinds;
+  /** @type {Map<string, number>} which of them a letter is */ letters;
+  /** @type {number[]} of the colour of each of them */ strength;
+  /** @type {boolean} whether one of them is taken back easily */ tentative;
   /** @type {Map<number, ArrayLike<number>[]>} where the queries of a step looked, by step; see maskpanel.js */
   looks = new Map();
   /** @type {Map<string, Promise<unknown>> | undefined} what was asked about it; see causes.js */ answers;
@@ -54,6 +56,7 @@ export class Lane {
     const lane = new Lane(trace);
     await lane.append(trace.steps);
     for (const verdict of trace.causes ?? []) lane.judge(verdict);
+    lane.diagnose(trace.diagnosis);
     return lane;
   }
 
@@ -67,6 +70,12 @@ export class Lane {
       title: about.title || trace.decoder,
       shadow: about.shadow || steps.some((step) => step.mask !== undefined || step.rows),
     });
+    this.kinds = this.about.states?.length ? this.about.states : STATES;
+    this.letters = new Map(this.kinds.map((kind, n) => [kind.letter, n]));
+    this.strength = this.kinds.map(({ role }, n) =>
+      this.kinds.slice(n + 1).some((other) => other.role === role) ? PALE : 1,
+    );
+    this.tentative = this.kinds.some(({ role }) => role === 'tentative');
     const block = size ?? settings.block_length;
     this.head = {
       name: sentence(trace.name || this.about.title, 120),
@@ -88,17 +97,17 @@ export class Lane {
     this.learn(trace.token_text);
     this.fixed = Uint8Array.from(trace.fixed);
     this.free = [...this.fixed.keys()].filter((i) => !this.fixed[i]);
-    const given = this.length - this.free.length;
-    this.push(
-      {
-        index: 0,
-        block: [0, Math.min(this.head.block - this.head.lead, this.length)],
-        columns: { confidence: start.confidence },
-        events: { edited: start.edited ?? [] },
-        ...start,
-      },
-      { columns: {}, say: startOf(start.states, given) },
-    );
+    const blank = this.kinds.find(({ role }) => role === 'blank');
+    const say = startOf(start.states, this.length - this.free.length, blank);
+    const begun = this.push({
+      index: 0,
+      block: [0, Math.min(this.head.block - this.head.lead, this.length)],
+      columns: { confidence: start.confidence },
+      events: { edited: start.edited ?? [] },
+      ...start,
+      annotation: { ...start.annotation, say },
+    });
+    begun.columns = {};
     const { columns } = this.about;
     const mirrored = new Set(columns.map((column) => column.mirror));
     this.sides = columns.filter((column) => !mirrored.has(column.name)); // each a lane beside the score
@@ -139,9 +148,28 @@ export class Lane {
     for (const [id, text] of Object.entries(words ?? {})) this.words.set(+id, shown(text));
   }
 
-  /** @param {number} code */
-  stateName(code) {
-    return STATES[LETTER[code]];
+  /**
+   * The state that a letter stands for.
+   * @param {string} letter
+   */
+  kind(letter) {
+    return this.kinds[this.letters.get(letter) ?? 0];
+  }
+
+  /**
+   * As which of M, C and U the state with this letter looks.
+   * @param {string} letter
+   */
+  look(letter) {
+    return LETTER[CODE[this.kind(letter).role]];
+  }
+
+  /**
+   * The state of a position in a frame.
+   * @param {Frame} frame @param {number} i
+   */
+  state(frame, i) {
+    return this.kinds[frame.kinds[i]];
   }
 
   /** @param {number} id */
@@ -193,6 +221,8 @@ export class Lane {
       ...frame,
       tokens: pick(frame.tokens),
       states: pick(frame.states),
+      kinds: pick(frame.kinds),
+      drafted: pick(frame.drafted),
       confidence: pick(frame.confidence),
       columns: columns(frame.columns),
       revoked: pick(frame.revoked),
@@ -257,79 +287,14 @@ export class Lane {
 
   /**
    * A step, or the moment before the first one, as a frame.
-   * @param {StepPayload} step @param {Partial<Frame>} [more]
-   */
-  push(step, more) {
-    const before = this.frames.at(-1);
-    const { events = {} } = step;
-    const annotation = step.annotation ?? {};
-    /** @param {Uint8Array} counts @param {number[]} [positions] */
-    const marked = (counts, positions = []) => {
-      for (const i of positions) counts[i] = Math.min(255, counts[i] + 1);
-      return counts;
-    };
-    const frame = new Frame({
-      lane: this,
-      before,
-      step,
-      index: step.index,
-      block: step.block,
-      tokens: Int32Array.from(step.tokens),
-      states: Uint8Array.from(step.states, (letter) => CODE[letter]),
-      confidence: step.columns.confidence,
-      columns: step.columns,
-      events,
-      revoked: marked(before?.revoked.slice() ?? new Uint8Array(this.length), events.demoted),
-      replaced: marked(before?.replaced.slice() ?? new Uint8Array(this.length), events.replaced),
-      ghost: before?.ghost.slice() ?? new Int32Array(this.length).fill(-1),
-      tags: [],
-      soft: {},
-      graph: step.graph ?? null,
-      cells: step.cells,
-      marks: new Uint8Array(this.length),
-      slices: [],
-      say: sentence(annotation.say ?? this.told(step)),
-      notes: clean(step.notes ?? {}),
-      took: [
-        1000 * (step.forward_seconds ?? 0),
-        1000 * (step.other_seconds ?? 0),
-        step.peak_bytes == null ? null : Math.round(step.peak_bytes / 1e6),
-      ],
-      finished: /^U+$/.test(step.states) && !step.goes_on,
-      right: annotation.right ?? null,
-      look: this.board && (clean(annotation.look) ?? BARE),
-      hidden: step.hidden
-        ? {
-            position: step.hidden[0],
-            check: step.hidden[1],
-            say: sentence(annotation.hidden ?? 'a token was hidden by hand'),
-          }
-        : null, // what this pass was kept from seeing
-      revokes: !!events.demoted,
-      ...more,
-    });
-    const { soft } = step;
-    if (soft) for (const i of soft.positions) frame.soft[i] = guesses(soft, i, (p) => p > 0);
-    if (before) for (const i of events.demoted ?? []) frame.ghost[i] = before.tokens[i];
-    for (const { key, bit } of EVENTS) for (const i of events[key] ?? []) frame.marks[i] |= bit;
-    this.tag(frame);
-    this.frames.push(frame);
-    if (before && !this.asks && this.length <= SLICES_AT_ONCE)
-      for (let i = 0; i < this.length; i++) frame.slices[i] = new Slice(frame, i, step);
-  }
-
-  /**
-   * What happened in a step, where nothing was told beside it: in a file of version 2.
    * @param {StepPayload} step
    */
-  told({ index, events }) {
-    const parts = Object.entries(events ?? {})
-      .filter(([, positions]) => positions.length)
-      .map(
-        ([name, { length }]) =>
-          `${this.about.events[name]?.title ?? name}: ${length} position${length === 1 ? '' : 's'}`,
-      );
-    return `Step ${index}. ${parts.join('; ') || 'Nothing changed'}.`;
+  push(step) {
+    const frame = new Frame(this, step, this.frames.at(-1));
+    this.frames.push(frame);
+    if (frame.before && !this.asks && this.length <= SLICES_AT_ONCE)
+      for (let i = 0; i < this.length; i++) frame.slices[i] = new Slice(frame, i, step);
+    return frame;
   }
 
   /**
@@ -366,16 +331,12 @@ export class Lane {
   }
 
   /**
-   * The decoder's own events that have a sign, and the number that belongs to it.
-   * @param {Frame} frame
+   * Where the answer was lost, as far as it is known; null where nobody has looked.
+   * @param {Diagnosis | null} [record]
    */
-  tag(frame) {
-    for (const [name, event] of Object.entries(this.about.events)) {
-      if (!event.mark) continue;
-      const symbol = this.about.columns.find((column) => column.name === event.value)?.symbol;
-      for (const i of frame.events[name] || [])
-        frame.tags[i] = { ...event, symbol, number: Lane.value(frame, event.value, i) };
-    }
+  diagnose(record) {
+    const diagnosed = /** @type {Diagnosed | null} */ (record?.annotation ? record : null);
+    this.diagnosis = diagnosed && clean({ ...diagnosed, sentences: diagnosed.sentences ?? [] });
   }
 
   /**

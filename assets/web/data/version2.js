@@ -1,10 +1,23 @@
 // Trace files of version 2, which 0.2 wrote: all masks were one packed text, and so were the cells of all graphs; see
 // dard/trace/version2.py.
 
+import { STATES } from './events.js';
 import { broken, inflated, strideOf } from './masks.js';
 
+/** @import { StateKind } from './schema.js' */
 /** @import { StepPayload } from './types.js' */
 /** @typedef {{ masks: number, graphs: number, graph: number }} Limits */
+
+/**
+ * Of the states of masked decoding such a file had the letters.
+ * @param {{ states?: unknown }} about
+ */
+export function declareStates(about) {
+  const letters = about.states ?? 'MU';
+  if (typeof letters !== 'string' || !/^M?C?U?$/.test(letters) || letters.endsWith('\n'))
+    throw broken('about.states', 'it is none of the letters M, C and U');
+  about.states = /** @type {StateKind[]} */ (STATES.filter(({ letter }) => letter !== 'C' || letters.includes('C')));
+}
 
 /**
  * Gives the steps what is packed in such a file.

@@ -1,10 +1,10 @@
 // Bars of causes, on zones of the states that a probability means.
 
-import { sized } from './dom.js';
+import { sized, threeShort } from './dom.js';
 import { diamond, segment, triangle } from './shapes.js';
-import { LETTER } from '../data/unpack.js';
 
 /** @import { Cause, Limit, Verdict } from '../data/types.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { Pen, Sheet, Theme } from './types.js' */
 
 export const ROW = 19;
@@ -12,13 +12,7 @@ export const UPPER = 50; // above the rows of visible tokens
 const LEFT = 106; // of the bars: position and token
 const RIGHT = 58; // value and state
 
-/**
- * A probability in three digits.
- * @param {number} p
- */
-export const three = (p) => (p >= 0.9995 ? '1.0' : p.toFixed(3).slice(1));
-
-/** @typedef {{ width: number, verdict: Verdict, span: [number, number], thresholds: Limit[], theme: Theme }} View */
+/** @typedef {{ lane: Lane, width: number, verdict: Verdict, span: [number, number], thresholds: Limit[], limits: number[], theme: Theme }} View */
 /** @typedef {(what: string, x: number, y: number, align: CanvasTextAlign, font: string, colour: string) => void} Write */
 
 /**
@@ -28,10 +22,12 @@ export const three = (p) => (p >= 0.9995 ? '1.0' : p.toFixed(3).slice(1));
  */
 export function drawBars(canvas, rows, hidden, look) {
   const {
+    lane,
     width,
     verdict,
     span: [low, high],
     thresholds,
+    limits,
     theme,
   } = look;
   const top = hidden ? 2 : UPPER;
@@ -49,12 +45,12 @@ export function drawBars(canvas, rows, hidden, look) {
   };
   const small = `11px ${theme.sans}`;
   const zones = thresholds.filter((each) => each.enters);
-  [{ enters: 'M', at: low }, ...zones].forEach(({ enters, at }, n) => {
+  [{ enters: lane.kinds[0].letter, at: low }, ...zones].forEach(({ enters, at }, n) => {
     const to = zones[n]?.at ?? high;
     if (!zones.length || to <= low || at >= high) return;
-    g.fillStyle = enters === 'M' ? theme.sunk : theme[`${enters}-rest`];
+    g.fillStyle = lane.look(enters) === 'M' ? theme.sunk : theme[`${lane.look(enters)}-rest`];
     g.fillRect(x(at), top - 1, x(to) - x(at), height - top);
-    if (!hidden) shape(g, enters, (x(at) + x(to)) / 2, 8, 6, theme, true);
+    if (!hidden) shape(g, lane, enters, (x(at) + x(to)) / 2, 8, 6, theme, true);
   });
   if (!hidden) {
     text('without', LEFT - 6, top - 9, 'right', small, theme.ink2);
@@ -81,7 +77,7 @@ export function drawBars(canvas, rows, hidden, look) {
   triangle(g, at, top - 9, 4, 3, 1);
   g.fill();
   const left = verdict.actual < low + 0.35 * (high - low);
-  const words = `actual ${three(verdict.actual)}`;
+  const words = `actual ${threeShort(verdict.actual, limits)}`;
   g.font = `650 11px ${theme.sans}`;
   const wide = g.measureText(words).width;
   g.fillStyle = theme.panel; // a threshold's line must not cross it
@@ -95,9 +91,11 @@ export function drawBars(canvas, rows, hidden, look) {
  */
 function drawRow(g, [position, word, p, state], y, x, text, hidden, look) {
   const {
+    lane,
     width,
     verdict,
     span: [low, high],
+    limits,
     theme,
   } = look;
   const changed = state !== verdict.state;
@@ -134,11 +132,12 @@ function drawRow(g, [position, word, p, state], y, x, text, hidden, look) {
     arrow(g, p < low ? LEFT + 1 : width - RIGHT - 1, y, p < low ? 1 : -1);
   } else if (far > 4 || changed) {
     g.globalAlpha = changed ? 1 : 0.6;
-    shape(g, state, Math.max(LEFT + 6, Math.min(width - RIGHT - 6, to)), y, 5, theme);
+    shape(g, lane, state, Math.max(LEFT + 6, Math.min(width - RIGHT - 6, to)), y, 5, theme);
     g.globalAlpha = 1;
   }
-  text(three(p), width - 19, y, 'right', `${changed ? 700 : 400} 11px ${theme.sans}`, changed ? theme.ink : theme.ink2);
-  if (changed) shape(g, state, width - 7, y, 6, theme, true);
+  const value = threeShort(p, limits);
+  text(value, width - 19, y, 'right', `${changed ? 700 : 400} 11px ${theme.sans}`, changed ? theme.ink : theme.ink2);
+  if (changed) shape(g, lane, state, width - 7, y, 6, theme, true);
   else text(state, width - 7, y, 'center', `11px ${theme.sans}`, theme.ink2);
 }
 
@@ -157,26 +156,27 @@ function arrow(g, x, y, inwards) {
 
 /**
  * A state's shape, with its letter if there is room for one.
- * @param {Pen} g @param {string} state @param {number} x @param {number} y @param {number} r @param {Theme} theme
- * @param {boolean} [letter]
+ * @param {Pen} g @param {Lane} lane @param {string} state @param {number} x @param {number} y @param {number} r
+ * @param {Theme} theme @param {boolean} [letter]
  */
-function shape(g, state, x, y, r, theme, letter) {
+function shape(g, lane, state, x, y, r, theme, letter) {
+  const look = lane.look(state);
   g.beginPath();
-  if (state === 'U') g.arc(x, y, r, 0, 7);
-  else if (state === 'C') diamond(g, x, y, r + 1);
+  if (look === 'U') g.arc(x, y, r, 0, 7);
+  else if (look === 'C') diamond(g, x, y, r + 1);
   else g.rect(x - r + 0.5, y - r + 0.5, 2 * r - 1, 2 * r - 1);
   g.closePath();
-  g.fillStyle = state === 'M' ? theme.panel : theme[state];
+  g.fillStyle = look === 'M' ? theme.panel : theme[look];
   g.fill();
-  if (state === 'M') {
+  if (look === 'M') {
     Object.assign(g, { strokeStyle: theme.M, lineWidth: 1 });
     g.setLineDash([2, 2]);
     g.stroke();
     g.setLineDash([]);
   }
-  if (!letter || !LETTER.includes(state)) return;
+  if (!letter || !state) return;
   Object.assign(g, {
-    fillStyle: state === 'M' ? theme.ink2 : theme[`${state}-on`],
+    fillStyle: look === 'M' ? theme.ink2 : theme[`${look}-on`],
     font: `600 9px ${theme.sans}`,
     textAlign: 'center',
   });

@@ -61,16 +61,24 @@ export const whole = (value, low, high) => Math.max(low, Math.min(high, Math.rou
 
 /**
  * How many digits tell a number from every limit that it is not equal to. A trace has six.
- * @param {number} x @param {number[]} limits
+ * @param {number} x @param {number[]} limits @param {number} least
  */
-const digits = (x, limits) =>
-  [2, 3, 4, 5].find((n) => limits.every((limit) => limit === x || rounded(limit, n) !== rounded(x, n))) ?? 6;
+const digits = (x, limits, least = 2) =>
+  [2, 3, 4, 5].find((n) => n >= least && limits.every((limit) => limit === x || rounded(limit, n) !== rounded(x, n))) ??
+  6;
 
 /**
  * A number with two digits, or, beside limits, with as many as tell it from them.
  * @param {number | null | undefined} x @param {number[]} [limits]
  */
 export const two = (x, limits = []) => (x == null ? '–' : rounded(x, digits(x, limits)));
+/**
+ * A probability with three digits, or with as many as tell it from limits.
+ * @param {number} x @param {number[]} [limits]
+ */
+export const three = (x, limits = []) => rounded(x, digits(x, limits, 3));
+/** @param {number} x @param {number[]} [limits] */
+export const threeShort = (x, limits) => (three(x, limits) < '1' ? three(x, limits).slice(1) : '1.0');
 /** @param {number | null | undefined} x @param {number[]} [limits] */
 export const twoShort = (x, limits) => (x == null ? '' : two(x, limits) < '1' ? two(x, limits).slice(1) : '1.0');
 
@@ -189,11 +197,26 @@ export function keep(name, value) {
 export const mark = (event, size = 10) => event.icon && icon(event.icon, size, `var(--dv-${event.colour})`);
 
 /**
- * State badge: shape, letter and colour. M dashed square, C diamond, U disc; the letter comes from the style sheet.
- * @param {string} state @param {boolean} [small]
+ * State badge: shape, letter and colour. M dashed square, C diamond, U disc; the letter comes from the style sheet, or is
+ * one of its own for a state that only looks like one of these.
+ * @param {string} state @param {boolean} [small] @param {string} [letter]
  */
-export const badge = (state, small = false) =>
-  h('span', { class: `dv-badge${small ? ' dv-small' : ''}`, 'data-s': state, 'aria-hidden': 'true' });
+export const badge = (state, small = false, letter = state) =>
+  lettered(
+    h('span', { class: `dv-badge${small ? ' dv-small' : ''}`, 'data-s': state, 'aria-hidden': 'true' }),
+    state,
+    letter,
+  );
+
+/**
+ * Writes a badge's letter, where it is not the one that its look has anyway.
+ * @template {HTMLElement} E @param {E} node @param {string} state @param {string} letter
+ */
+export function lettered(node, state, letter) {
+  if (letter === state) delete node.dataset.letter;
+  else node.dataset.letter = letter;
+  return node;
+}
 
 /** The scar of a revoked position. */
 export function zigzag() {

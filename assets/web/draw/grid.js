@@ -2,8 +2,8 @@
 // them in a line below.
 
 import { Board } from './board.js';
-import { h, measuring, put, setText, two, twoShort, zigzag } from './dom.js';
-import { EVENTS, STATES, eventsOf } from '../data/events.js';
+import { badge, h, lettered, measuring, put, setText, two, twoShort, zigzag } from './dom.js';
+import { EVENTS, eventsOf } from '../data/events.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
 /** @import { Frame } from '../data/frame.js' */
@@ -68,10 +68,11 @@ const measure = measuring();
  * that it has made before.
  * @typedef {{
  *   button: HTMLButtonElement, kind: string, size: string, cell: boolean, text: Text, number: Text, marks: HTMLElement, scar: Text,
+ *   badge: HTMLElement,
  *   events: Record<string, Node>, width: number, content?: number, zigzag?: Node, second?: HTMLElement, bar?: HTMLElement,
  *   sign?: HTMLElement, swap?: HTMLElement,
  *   drawn: {
- *     token: number | 'soft' | null, soft?: number[], tag?: Tag, swap: string, state: number, confidence: number, fill: number,
+ *     token: number | 'soft' | null, soft?: number[], tag?: Tag, swap: string, kind: number, confidence: number, fill: number,
  *     marks: number, revoked: number, classes: number,
  *   },
  * }} Chip
@@ -107,19 +108,12 @@ export class Grid {
       const scar = document.createTextNode('');
       const cell = i < given.length;
       const look = cell || !given.length ? size : 'compact';
+      const letter = badge('', true);
       const button = h(
         'button',
         { type: 'button', 'data-position': i, 'data-state': 'M', 'aria-pressed': 'false', tabindex: -1 },
         h('bdi', { class: 'dv-t' }, text),
-        look === 'compact'
-          ? marks
-          : h(
-              'span',
-              { class: 'dv-b' },
-              h('span', { class: 'dv-badge dv-small', 'aria-hidden': 'true' }),
-              h('span', { class: 'dv-n' }, number),
-              marks,
-            ),
+        look === 'compact' ? marks : h('span', { class: 'dv-b' }, letter, h('span', { class: 'dv-n' }, number), marks),
         h('span', { class: 'dv-scar' }, scar),
         cell && given[i] != null && h('i', { class: 'dv-given' }),
       );
@@ -127,14 +121,16 @@ export class Grid {
       const drawn = {
         token: null,
         swap: '',
-        state: -1,
+        kind: -1,
         confidence: -2,
         fill: -1,
         marks: 0,
         revoked: 0,
         classes: 0,
       };
-      this.chips.push({ button, kind, size: look, cell, text, number, marks, scar, events: {}, width: 0, drawn });
+      this.chips.push({
+        ...{ button, kind, size: look, cell, text, number, marks, scar, badge: letter, events: {}, width: 0, drawn },
+      });
       button.className = kind;
       if (!cell) line.append(button);
     }
@@ -178,13 +174,13 @@ export class Grid {
       this.widths.set(id, width);
       return width;
     };
-    const { frames, fixed, head } = this.lane;
+    const { frames, fixed } = this.lane;
     this.chips.forEach((chip, i) => {
       if (chip.cell) return;
       let width = chip.content ?? 0;
       for (let t = this.seen; t < frames.length; t++) {
         const made = frames[t].soft[i];
-        if (frames[t].tokens[i] !== head.mask) width = Math.max(width, needs(frames[t].tokens[i]));
+        if (frames[t].states[i] || frames[t].drafted[i]) width = Math.max(width, needs(frames[t].tokens[i]));
         if (made?.length && size !== 'compact')
           width = Math.max(width, Math.min(widest, needs(made[0]) + (made.length > 2 ? 6 + 0.85 * needs(made[2]) : 0)));
       }
@@ -219,21 +215,24 @@ export class Grid {
       const token = frame.tokens[i];
       const revoked = frame.revoked[i];
       const fixed = lane.fixed[i];
-      const ghost = !state && revoked > 0;
-      const shown = state ? token : ghost ? -2 - frame.ghost[i] : -1;
+      const there = state > 0 || frame.drafted[i] > 0; // a token to be read
+      const ghost = !there && revoked > 0;
+      const shown = there ? token : ghost ? -2 - frame.ghost[i] : -1;
       const unmeasured = frame.confidence[i] == null;
       const confidence = frame.confidence[i];
       const hundredths = judged(frame, i) ? Math.round(100 * (confidence ?? 0)) : -1;
       const near = hundredths >= 0 && lane.limits.some((limit) => Math.abs(limit - (confidence ?? 0)) < 0.01);
       const read = near ? (confidence ?? 0) : hundredths; // there it is written with more digits
       let told = false;
-      if (drawn.state !== state) {
+      if (drawn.kind !== frame.kinds[i]) {
         button.dataset.state = LETTER[state];
-        drawn.state = state;
+        lettered(chip.badge, LETTER[state], lane.state(frame, i).letter);
+        drawn.kind = frame.kinds[i];
+        drawn.classes = -1;
         told = true;
       }
       if (drawn.token !== shown && !(drawn.token === 'soft' && drawn.soft === frame.soft[i])) {
-        chip.text.data = state
+        chip.text.data = there
           ? lane.word(token)
           : ghost
             ? lane.word(frame.ghost[i])
@@ -286,8 +285,8 @@ export class Grid {
         (unmeasured ? 128 : 0) |
         ((frame.marks[i] & MARKED) << 8);
       if (drawn.classes !== classes) {
-        button.className = chip.kind + written(classes);
-        if ((drawn.classes ^ classes) & 1) {
+        button.className = chip.kind + written(classes) + (lane.strength[frame.kinds[i]] < 1 ? ' dv-pale' : '');
+        if (drawn.classes < 0 || (drawn.classes ^ classes) & 1) {
           button.tabIndex = i === selected ? 0 : -1; // one stop for Tab; the arrow keys go on from there
           button.setAttribute('aria-pressed', String(i === selected));
         }
@@ -394,16 +393,18 @@ export class Grid {
     const state = frame.states[i];
     const parts = [lane.place(i)];
     const before = lane.frames[Math.max(0, frame.index - 1)];
-    if (state) parts.push(lane.word(frame.tokens[i]));
-    parts.push(lane.fixed[i] ? 'given' : STATES[LETTER[state]]);
+    if (frame.drafted[i]) parts.push(`draft ${lane.word(frame.tokens[i])}`);
+    else if (state) parts.push(lane.word(frame.tokens[i]));
+    parts.push(lane.fixed[i] ? 'given' : lane.state(frame, i).title);
     if (state && frame.confidence[i] == null) parts.push('confidence not measured');
     else if (!lane.fixed[i] && judged(frame, i)) parts.push(`confidence ${two(frame.confidence[i], lane.limits)}`);
     for (const event of eventsOf(frame.marks[i]))
-      parts.push(event.bit === 8 ? `replaced ${lane.word(before.tokens[i])}` : event.name);
+      parts.push(event.bit === 8 ? `replaced ${lane.word(before.tokens[i])}` : lane.about.events[event.key].title);
     const tag = frame.tags[i];
     if (tag) parts.push(tag.number == null ? tag.title : `${tag.title}, ${tag.symbol} ${tag.number.toFixed(2)}`);
     if (frame.soft[i]?.length) parts.push(`made of ${lane.word(frame.soft[i][0])} and mask`);
-    if (frame.revoked[i]) parts.push(`revoked ${frame.revoked[i]} time${frame.revoked[i] > 1 ? 's' : ''}`);
+    const { title } = lane.about.events.demoted;
+    if (frame.revoked[i]) parts.push(`${title} ${frame.revoked[i]} time${frame.revoked[i] > 1 ? 's' : ''}`);
     const given = lane.board?.given[i];
     if (given != null) parts.push(`given as ${given}`);
     const mine = frame.look?.marks.filter((mark) => mark.places.includes(i)) ?? [];

@@ -56,8 +56,9 @@ export class LaneMap {
       }
       lane.frames.forEach((frame, k) => {
         const state = frame.states[i];
-        if (!state && !frame.revoked[i]) return;
-        g.globalAlpha = state ? (faded ? FADED[state] : 1) : faded ? 0.15 : 0.35;
+        if (!state && (!frame.revoked[i] || frame.drafted[i])) return;
+        const strength = lane.strength[frame.kinds[i]];
+        g.globalAlpha = state ? (faded ? FADED[state] : 1) * strength : faded ? 0.15 : 0.35;
         g.fillStyle = state ? theme[LETTER[state]] : theme.scar;
         g.fillRect(cols.x(k), y, cols.each - gap, tall);
       });

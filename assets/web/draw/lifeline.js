@@ -32,19 +32,20 @@ export class LifeLine {
     const bands = lane.about.thresholds.filter((threshold) => threshold.enters).sort((a, b) => a.at - b.at);
     g.textBaseline = 'middle';
     g.textAlign = 'center';
-    /** @param {string} fill @param {number} a @param {number} b @param {string} letter */
-    const band = (fill, a, b, letter) => {
-      g.fillStyle = fill;
+    /** @param {number} a @param {number} b @param {string} letter */
+    const band = (a, b, letter) => {
+      const look = lane.look(letter);
+      g.fillStyle = look === 'M' ? theme.sunk : theme[`${look}-rest`];
       const up = b === 1 ? 9 : 0;
       g.fillRect(left, y(b) - up, room, y(a) - y(b) + up);
-      badge(g, letter, 8, (y(a) + y(b) - up) / 2, theme);
+      badge(g, look, letter, 8, (y(a) + y(b) - up) / 2, theme);
     };
     if (bands.length) {
       bands.forEach(({ at, enters }, k) => {
         const to = bands[k + 1]?.at ?? 1;
-        if (to > at || to === 1) band(theme[`${enters}-rest`], at, to, enters);
+        if (to > at || to === 1) band(at, to, enters);
       });
-      band(theme.sunk, 0, bands[0].at, 'M');
+      band(0, bands[0].at, lane.kinds[0].letter);
     } else {
       g.fillStyle = theme.sunk;
       g.fillRect(left, 2, room, bottom - 2);
@@ -174,21 +175,21 @@ export class LifeLine {
 
 /**
  * A state's shape with its letter.
- * @param {Pen} g @param {string} letter @param {number} x @param {number} y @param {Theme} theme
+ * @param {Pen} g @param {string} look @param {string} letter @param {number} x @param {number} y @param {Theme} theme
  */
-function badge(g, letter, x, y, theme) {
+function badge(g, look, letter, x, y, theme) {
   g.beginPath();
-  if (letter === 'U') g.arc(x, y, 6, 0, 7);
-  else if (letter === 'C') diamond(g, x, y, 7.5);
+  if (look === 'U') g.arc(x, y, 6, 0, 7);
+  else if (look === 'C') diamond(g, x, y, 7.5);
   else g.rect(x - 5.5, y - 5.5, 11, 11);
-  g.fillStyle = g.strokeStyle = theme[letter];
-  if (letter === 'M') {
+  g.fillStyle = g.strokeStyle = theme[look];
+  if (look === 'M') {
     g.setLineDash([2, 1.6]);
     g.lineWidth = 1.2;
     g.stroke();
     g.setLineDash([]);
   } else g.fill();
-  g.fillStyle = letter === 'M' ? theme.ink2 : theme[`${letter}-on`];
+  g.fillStyle = look === 'M' ? theme.ink2 : theme[`${look}-on`];
   g.font = `700 8.6px ${theme.sans}`;
   g.fillText(letter, x, y + 0.5);
 }

@@ -297,7 +297,7 @@ export class Mask {
       }
       return;
     }
-    const numbered = this.lane.about.states.includes('C');
+    const numbered = this.lane.tentative;
     /** @type {{ y: number, letter: string, number: number }[]} */
     const names = [];
     let offset = 0;

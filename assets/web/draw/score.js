@@ -7,6 +7,7 @@ import { drawMarks } from './marks.js';
 import { triangle } from './shapes.js';
 import { Sides } from './sides.js';
 import { LETTER, Lane } from '../data/unpack.js';
+import { SLOT, Winnable } from './winnable.js';
 
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Column } from '../data/schema.js' */
@@ -31,6 +32,7 @@ export class Score {
   /** @type {number} */ gap;
   /** @type {number} */ answer;
   /** @type {number} */ steps;
+  /** @type {number} */ slot;
   /** @type {boolean} */ narrow;
   /** @type {boolean} */ big;
   /** @type {boolean} */ roomy;
@@ -40,14 +42,15 @@ export class Score {
     this.past = document.createElement('canvas');
     this.future = document.createElement('canvas');
     this.beside = new Sides(this);
+    this.won = new Winnable(this);
   }
 
   /**
    * Lays out and draws the layers. `weights` draws the mapped column instead of the states.
    * @param {Lane} lane
-   * @param {{ width: number, narrow: boolean, tall: number, theme: Theme, weights: boolean, steps: number, roomy?: boolean, bare?: boolean }} look
+   * @param {{ width: number, narrow: boolean, tall: number, theme: Theme, weights: boolean, steps: number, roomy?: boolean, bare?: boolean, slot?: boolean }} look
    */
-  prepare(lane, { width, narrow, tall, theme, weights, steps, roomy = false, bare = false }) {
+  prepare(lane, { width, narrow, tall, theme, weights, steps, roomy = false, bare = false, slot = false }) {
     const length = lane.length;
     const big = length > 40;
     const available = big ? (narrow ? 256 : tall) : 368;
@@ -77,7 +80,8 @@ export class Score {
       area,
     });
     this.answer = roomy && lane.frames.some((frame) => frame.right !== null) ? ANSWER : 0;
-    this.height = TOP + row * length + this.answer + 4;
+    this.slot = slot ? SLOT : 0; // for the marks of a diagnosis
+    this.height = TOP + row * length + this.answer + 4 + this.slot;
     this.columns = columns(area, steps, big ? 1 : 0.5);
     this.layer(sized(this.past, area, this.height), false);
     this.layer(sized(this.future, area, this.height), true);
@@ -134,13 +138,16 @@ export class Score {
       let end = k;
       /** @param {Frame} next */
       const goesOn = (next) =>
-        next.states[i] === state && next.tokens[i] === token && next.revoked[i] === frame.revoked[i];
+        next.kinds[i] === frame.kinds[i] && next.tokens[i] === token && next.revoked[i] === frame.revoked[i];
       while (end < lane.last && goesOn(frames[end + 1])) end++;
       const a = cols.x(k) + 1;
       const b = cols.x(end + 1) - 1;
-      g.globalAlpha = faded ? FADED[state] : 1;
+      const strength = lane.strength[frame.kinds[i]];
+      g.globalAlpha = (faded ? FADED[state] : 1) * strength;
       if (state === 0) {
-        if (frame.revoked[i]) this.hatch(g, a, b, y, pad, height, faded);
+        if (frame.drafted[i]) {
+          if (row >= 13 && cols.each >= 24) this.name(g, i, k, a, b, y, middle, theme.ink3);
+        } else if (frame.revoked[i]) this.hatch(g, a, b, y, pad, height, faded);
         else if (row >= 6) {
           g.strokeStyle = theme.line2;
           g.setLineDash([2, 3]);
@@ -160,7 +167,7 @@ export class Score {
           g.fill();
         } else g.fillRect(a, y, Math.max(1, b - a), height);
         if (row >= 13 && cols.each >= 24)
-          this.name(g, i, k, a, b, y, middle, faded ? theme.ink : theme[`${LETTER[state]}-on`]);
+          this.name(g, i, k, a, b, y, middle, faded || strength < 1 ? theme.ink : theme[`${LETTER[state]}-on`]);
       }
       g.globalAlpha = 1;
       k = end + 1;
@@ -294,6 +301,7 @@ export class Score {
     g.stroke();
     if (this.answer) this.answers(g, hideLater ? now : lane.last);
     this.beside.draw(g, frame);
+    if (this.slot) this.won.draw(g, hideLater ? now : lane.last);
   }
 
   /** @param {Pen} g @param {boolean} faded @param {number} from @param {number} to */
@@ -356,7 +364,8 @@ export class Score {
       const y = this.y(i);
       const middle = y + row / 2;
       const decided = frame.states[i] > 0;
-      const ghost = !decided && frame.revoked[i] ? frame.ghost[i] : -1;
+      const there = decided || frame.drafted[i] > 0;
+      const ghost = !there && frame.revoked[i] ? frame.ghost[i] : -1;
       g.font = `10px ${theme.sans}`;
       g.fillStyle = theme.ink3;
       g.textAlign = 'right';
@@ -364,7 +373,7 @@ export class Score {
       g.textAlign = 'left';
       g.font = `${i === selected ? '600 ' : ''}${row < 14 || narrow ? 11 : 12}px ${theme.mono}`;
       g.fillStyle = lane.fixed[i] ? theme.ink2 : decided ? theme.ink : theme.ink3;
-      const text = decided ? lane.word(frame.tokens[i]) : ghost >= 0 ? lane.word(ghost) : lane.board ? '·' : '· · ·';
+      const text = there ? lane.word(frame.tokens[i]) : ghost >= 0 ? lane.word(ghost) : lane.board ? '·' : '· · ·';
       g.save();
       g.beginPath();
       g.rect(20, y, label - 22, row);

@@ -28,7 +28,7 @@ export function drawStrips(canvas, { lane, frame, before, position, width, looks
     g.font = `11px ${theme.sans}`;
     g.fillStyle = theme.ink2;
     g.textAlign = 'right';
-    const numbered = lane.about.states.includes('C') && frame.mask;
+    const numbered = lane.tentative && frame.mask;
     g.fillText(`${path} query`, LABEL - (numbered ? 18 : 6), y + 9);
     if (numbered) {
       g.strokeStyle = theme.ink2;
@@ -62,7 +62,7 @@ export function drawStrips(canvas, { lane, frame, before, position, width, looks
           g.fillStyle = other ? theme[`${LETTER[other]}-on`] : theme.ink;
           g.font = `600 9px ${theme.sans}`;
           g.textAlign = 'center';
-          g.fillText(LETTER[other], x + inner / 2, y + 9.5);
+          g.fillText(lane.state(before, j).letter, x + inner / 2, y + 9.5);
         }
       } else if (cell > 5) {
         g.strokeStyle = theme.line2;

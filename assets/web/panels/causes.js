@@ -2,12 +2,11 @@
 // the probability it had to the one it would have had; the same as a tint under the tokens. Asked for while the panel is
 // in view, batch by batch, and kept with the lane.
 
-import { ROW, UPPER, drawBars, three } from '../draw/bars.js';
-import { choice, h, press, put, sentenceOf, setText } from '../draw/dom.js';
-import { STATES } from '../data/events.js';
+import { ROW, UPPER, drawBars } from '../draw/bars.js';
+import { choice, h, press, put, sentenceOf, setText, three, threeShort } from '../draw/dom.js';
 import { rich } from '../draw/symbols.js';
 import { Tint } from '../draw/tint.js';
-import { showSide, sideTabs } from './side.js';
+import { SIDES, showSide, sideTabs } from './side.js';
 
 /** @import { Cause, Limit, Verdict } from '../data/types.js' */
 /** @import { Lane } from '../data/unpack.js' */
@@ -53,7 +52,7 @@ export class Causes {
 
   /** @param {State} state */
   static settle(state) {
-    state.side = state.side === 'causes' ? 'causes' : 'mask';
+    if (!SIDES.includes(state.side)) state.side = 'mask';
   }
 
   /** @param {Lane} _lane @param {Viewer} viewer */
@@ -288,7 +287,15 @@ export class Causes {
     const { width, verdict, span, viewer } = this;
     if (!verdict) return;
     const thresholds = this.thresholds(verdict);
-    drawBars(canvas, rows, hidden, { width, verdict, span, thresholds, theme: viewer.theme });
+    drawBars(canvas, rows, hidden, {
+      lane: viewer.lane,
+      width,
+      verdict,
+      span,
+      thresholds,
+      limits: viewer.lane.limits,
+      theme: viewer.theme,
+    });
   }
 
   draw() {
@@ -341,7 +348,7 @@ export class Causes {
       put(
         this.more,
         h('b', {}, `${this.rows.more.length} more`),
-        `each within ${three(largest)} of the actual value`,
+        `each within ${threeShort(largest)} of the actual value`,
         h(
           'button',
           {
@@ -378,7 +385,9 @@ export class Causes {
       const button = (chart.buttons[k] ??= chart.rows.appendChild(h('button', { type: 'button', onclick: select })));
       chart.places[k] = position;
       button.style.top = `${top + k * ROW}px`;
-      button.setAttribute('aria-label', `${how} ${this.named(position, word)}: ${p.toFixed(3)}, ${STATES[state]}`);
+      const { limits } = this.viewer.lane;
+      const { title } = this.viewer.lane.kind(state);
+      button.setAttribute('aria-label', `${how} ${this.named(position, word)}: ${three(p, limits)}, ${title}`);
       button.title = `${this.named(position, word)}${position < 0 ? '' : ': select it'}`;
     });
     chart.buttons.forEach((button, k) => (button.hidden = k >= rows.length));
@@ -413,7 +422,7 @@ export class Causes {
   text() {
     const { verdict } = this;
     return verdict
-      ? `Causes of the verdict on position ${verdict.position} at step ${verdict.step}: ${three(verdict.actual)}. ${verdict.note}`
+      ? `Causes of the verdict on position ${verdict.position} at step ${verdict.step}: ${three(verdict.actual, this.viewer.lane.limits)}. ${verdict.note}`
       : (this.lacking ?? 'Causes, not known yet.');
   }
 }

@@ -41,7 +41,7 @@ export class Dependencies {
    * @param {import('../data/unpack.js').Lane} lane @param {Viewer} viewer
    */
   static fits({ about }, viewer) {
-    return !!about.graph && (viewer.state.side !== 'causes' || viewer.room);
+    return !!about.graph && (viewer.state.side === 'mask' || (viewer.state.side === 'causes' && viewer.room));
   }
 
   /** @param {Viewer} viewer */

@@ -1,9 +1,9 @@
 // The inspector: what is known about the selected token at the current step. Nodes are made once and filled again.
 
-import { badge, h, mark, pointOn, put, setText, two, twoShort } from '../draw/dom.js';
+import { badge, h, lettered, mark, pointOn, put, setText, two, twoShort } from '../draw/dom.js';
 import { LifeLine } from '../draw/lifeline.js';
 import { drawStrips } from '../draw/strips.js';
-import { EVENTS, STATES, eventsOf } from '../data/events.js';
+import { EVENTS, eventsOf } from '../data/events.js';
 import { rich, symbol } from '../draw/symbols.js';
 import { LETTER, Lane } from '../data/unpack.js';
 import { More } from './more.js';
@@ -19,7 +19,8 @@ const MARKED = new Set([...EVENTS.map((event) => event.key), 'decided']); // the
 const BEFORE = {
   given: (/** @type {Lane['head']} */ { sees }) =>
     `Given by the template: always unmasked, never verified. ${sees ? `Every token of its block of ${sees} and of later ones` : 'Every other token'} may see it.`,
-  free: 'Masked, never decided. The first forward pass has not run yet.',
+  free: (/** @type {string} */ title) =>
+    `${title[0].toUpperCase()}${title.slice(1)}, never decided. The first forward pass has not run yet.`,
   edited: 'Put here by hand, before the first forward pass.',
 };
 
@@ -160,10 +161,13 @@ export class Inspector {
     const slice = frame.slices[position];
     const state = LETTER[frame.states[position]];
     const fixed = !!lane.fixed[position];
-    this.badge.dataset.s = state;
+    const { letter, title } = lane.state(frame, position);
+    lettered(this.badge, state, letter).dataset.s = state;
     this.badge.hidden = fixed;
-    const ghost = state === 'M' && frame.revoked[position] ? lane.word(frame.ghost[position]) : null;
-    const word = ghost ?? (state === 'M' ? '· · ·' : lane.word(frame.tokens[position]));
+    const there = state !== 'M' || frame.drafted[position] > 0;
+    const ghost = !there && frame.revoked[position] ? lane.word(frame.ghost[position]) : null;
+    const word = ghost ?? (there ? lane.word(frame.tokens[position]) : '· · ·');
+    this.token.classList.toggle('dv-draft', frame.drafted[position] > 0);
     if ((ghost != null) === !!this.token.firstElementChild) setText(this.token.firstElementChild || this.token, word);
     else put(this.token, ghost != null ? h('s', {}, word) : word);
     const bits = frame.marks[position];
@@ -174,10 +178,10 @@ export class Inspector {
       put(
         this.events,
         eventsOf(bits).map((event) =>
-          h('span', { class: `dv-event dv-is-${event.letter}` }, mark(event, 10), event.name),
+          h('span', { class: `dv-event dv-is-${event.letter}` }, mark(event, 10), lane.about.events[event.key].title),
         ),
         frame.revoked[position] && !(bits & 2)
-          ? h('span', { class: 'dv-event dv-is-d' }, `revoked ×${frame.revoked[position]}`)
+          ? h('span', { class: 'dv-event dv-is-d' }, `${lane.about.events.demoted.title} ×${frame.revoked[position]}`)
           : null,
         own.map((name) =>
           h(
@@ -198,9 +202,9 @@ export class Inspector {
       frame.confidence[position] == null ? 'not measured' : two(frame.confidence[position], lane.limits);
     this.line.setAttribute(
       'aria-label',
-      `life line of position ${position}: ${STATES[state]} at step ${frame.index}, confidence ${confidence}`,
+      `life line of position ${position}: ${title} at step ${frame.index}, confidence ${confidence}`,
     );
-    this.whatIf?.show(lane, frame, position, state, this.moved);
+    this.whatIf?.show(lane, frame, position, letter, this.moved);
   }
 
   /** @param {Slice | undefined} slice @param {Frame} frame @param {number} position @param {boolean} fixed */
@@ -210,7 +214,7 @@ export class Inspector {
         ? BEFORE.edited
         : fixed
           ? BEFORE.given(this.lane.head)
-          : BEFORE.free
+          : BEFORE.free(this.lane.state(frame, position).title)
       : (slice?.sentence ?? '…');
     const cause = this.lane.causes.get(`${frame.index}/${position}`)?.because;
     const key = `${text}|${slice?.warning || ''}|${cause || ''}`;

@@ -57,7 +57,7 @@ export class MaskPanel {
    * @param {Lane} lane @param {Viewer} viewer
    */
   static fits({ about }, viewer) {
-    return !about.graph && (viewer.state.side !== 'causes' || viewer.room);
+    return !about.graph && (viewer.state.side === 'mask' || (viewer.state.side === 'causes' && viewer.room));
   }
 
   /** @param {Viewer} viewer */
@@ -224,13 +224,13 @@ export class MaskPanel {
   }
 
   prepare() {
-    const { head, about } = this.viewer.lane;
+    const { head, about, tentative } = this.viewer.lane;
     this.width = this.area.clientWidth;
     this.box.classList.toggle('dv-noshadow', !about.shadow);
     this.zoomButtons.hidden = head.block < 20 || !about.shadow;
     this.order.hidden = !about.shadow;
     this.layers.max = String(head.layers);
-    this.six.hidden = !about.states.includes('C');
+    this.six.hidden = !tentative;
   }
 
   /** @type {Record<string, (viewer: Viewer) => void>} */
@@ -367,7 +367,7 @@ export class MaskPanel {
     press(this.order, state.order);
     press(this.depth, state.attention >= 0 ? 'attention' : state.reach ? 'reach' : 'direct');
     this.drawLegend(lane, state.attention >= 0 ? 'attention' : state.reach > 0 ? 'reach' : 'direct', frame.plain);
-    this.six.hidden = !this.stack.hidden || !lane.about.states.includes('C');
+    this.six.hidden = !this.stack.hidden || !lane.tentative;
     this.depth.hidden = this.layers.hidden = !!frame.plain || !lane.about.shadow;
     this.drawLayers(frame, state);
   }
@@ -404,7 +404,7 @@ export class MaskPanel {
   /** @param {Lane} lane @param {string} view @param {boolean} [plain] */
   drawLegend(lane, view, plain) {
     const deep = view === 'reach';
-    const key = `${view}${plain}${lane.about.states}`;
+    const key = `${view}${plain}${lane.tentative}`;
     if (this.legendFor === key) return;
     this.legendFor = key;
     /** @param {string} kind @param {string} name */
@@ -427,7 +427,7 @@ export class MaskPanel {
       put(
         this.legend,
         entry('U', 'x unmasked'),
-        lane.about.states.includes('C') && entry('C', 'x candidate'),
+        lane.tentative && entry('C', 'x candidate'),
         entry('M', 'x mask'),
         !plain && entry('S', 's mask'),
         deep ? entry('R', 'reached') : entry('B', 'blocked'),

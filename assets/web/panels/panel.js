@@ -25,9 +25,10 @@
 
 import { Causes } from './causes.js';
 import { Dependencies } from './dependencies.js';
+import { Diagnosis } from './diagnosis.js';
 import { Inspector } from './inspector.js';
 import { MaskPanel } from './maskpanel.js';
 import { ScorePanel } from './scorepanel.js';
 import { Tokens } from './tokens.js';
 
-export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes];
+export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis];

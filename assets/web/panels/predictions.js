@@ -81,7 +81,7 @@ export class Predictions {
                 ? 'not measured'
                 : 'not looked at in this step',
     );
-    const held = frame.states[position] ? frame.tokens[position] : -1;
+    const held = frame.states[position] || frame.drafted[position] ? frame.tokens[position] : -1;
     this.labels.forEach((label, row) => {
       const id = this.guesses[row];
       label.classList.toggle('dv-held', id != null && id === held);

@@ -134,6 +134,7 @@ export class ScorePanel {
       steps,
       roomy: short,
       bare: root.classList.contains('dv-beside') && state.map === 'states',
+      slot: state.side === 'diagnosis' && !short,
     });
     this.map.hidden = !lane.mapped;
     const { name, symbol: sign, help } = lane.mapped || { name: '' };
@@ -163,7 +164,8 @@ export class ScorePanel {
   text() {
     const { lane, last, state } = this.viewer;
     const shown = state.map === 'weights' ? 'Weights' : 'States';
-    return `${shown} of ${lane.length} positions over ${state.hideLater ? state.step : last} steps of ${lane.head.name}. ${lane.at(state.step).say}`;
+    const row = state.side === 'diagnosis' && !state.hideLater && lane.diagnosis?.annotation.row;
+    return `${shown} of ${lane.length} positions over ${state.hideLater ? state.step : last} steps of ${lane.head.name}. ${lane.at(state.step).say}${row ? ` ${row}.` : ''}`;
   }
 
   draw() {

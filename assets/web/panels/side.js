@@ -1,12 +1,14 @@
-// Two panels may stand in one place: the mask or the dependencies, and the causes.
+// Three panels share one place: the mask or the dependencies, the causes, and the diagnosis.
 
 import { buttonsIn, h, setText } from '../draw/dom.js';
 
 /** @import { Lane } from '../data/unpack.js' */
 /** @import { Viewer } from './types.js' */
 
+export const SIDES = ['mask', 'causes', 'diagnosis']; // the values of `side` in the viewer's state
+
 /**
- * The heading of two panels that stand in one place: which of them is in view.
+ * The heading of panels that stand in one place: which of them is in view.
  * @param {Viewer} viewer
  */
 export function sideTabs(viewer) {
@@ -20,9 +22,10 @@ export function sideTabs(viewer) {
     );
   return h(
     'h2',
-    { class: 'dv-sides', role: 'tablist', 'aria-label': 'mask or causes' },
+    { class: 'dv-sides', role: 'tablist', 'aria-label': 'mask, causes or diagnosis' },
     tab('mask', 'Mask', 'm'),
     tab('causes', 'Causes', 'c'),
+    tab('diagnosis', 'Diagnosis', 'd'),
   );
 }
 
@@ -30,4 +33,27 @@ export function sideTabs(viewer) {
 export function showSide(tabs, side, lane) {
   setText(/** @type {Node} */ (tabs.querySelector('span')), lane.about.graph?.title ?? 'Mask');
   for (const tab of buttonsIn(tabs)) tab.setAttribute('aria-selected', String(tab.dataset.value === side));
+}
+
+/**
+ * Opens the diagnosis of a lane, which begins if nothing is known yet; who listens hears its headline.
+ * @param {Viewer} viewer @param {number} [lane]
+ */
+export function openDiagnosis(viewer, lane = viewer.state.lane) {
+  viewer.set({ lane, side: 'diagnosis' });
+  const place = /** @type {HTMLElement | null} */ (viewer.root.querySelector('.dv-dfocus:not([hidden])'));
+  place?.focus({ preventScroll: true });
+}
+
+/**
+ * The button beside a verdict.
+ * @param {Viewer} viewer @param {number} lane
+ */
+export function whyButton(viewer, lane) {
+  return h(
+    'button',
+    { type: 'button', class: 'dv-btn dv-mini dv-whywrong', hidden: true, onclick: () => openDiagnosis(viewer, lane) },
+    'Why is it wrong?',
+    h('kbd', {}, 'd'),
+  );
 }

@@ -3,15 +3,15 @@
 
 import { Arcs } from '../draw/arcs.js';
 import { badge, h, icon, judged, judgement, mark, passesOf, pointOn, put, setText } from '../draw/dom.js';
-import { EVENTS, STATES } from '../data/events.js';
+import { EVENTS } from '../data/events.js';
 import { Grid } from '../draw/grid.js';
 import { drawAxis } from '../draw/axis.js';
 import { LaneMap } from '../draw/lanemap.js';
 import { GLOSSARY, rich } from '../draw/symbols.js';
-import { LETTER } from '../data/unpack.js';
+import { whyButton } from './side.js';
+import { Standing } from './standing.js';
 
 /** @import { Frame } from '../data/frame.js' */
-/** @import { Look as Standing } from '../data/schema.js' */
 /** @import { Lane } from '../data/unpack.js' */
 /** @import { Viewer } from './types.js' */
 
@@ -22,8 +22,9 @@ export class Tokens {
   /** @type {Grid[]} */ grids;
   /** @type {LaneMap[]} */ maps;
   /** @type {HTMLElement[]} */ passes;
+  /** @type {HTMLElement[]} of every lane, the way to what is known of a wrong answer */ whys;
   /** @type {HTMLElement[]} */ rows;
-  /** @type {(Look | null)[]} */ looks;
+  /** @type {(Standing | null)[]} */ looks;
   /** @type {boolean} */ laid;
   /** @type {string | undefined} */ size;
   /** @type {HTMLCanvasElement} */ axis;
@@ -81,8 +82,10 @@ export class Tokens {
     this.maps = [];
     this.passes = [];
     this.rows = [];
+    for (const why of this.whys ?? []) why.remove();
+    this.whys = lanes.map((_, n) => whyButton(viewer, n));
     this.looks = this.grids.map((grid) =>
-      grid.board ? new Look(many ? null : this.answer, (places) => this.lead(places, grid)) : null,
+      grid.board ? new Standing(many ? null : this.answer, (places) => this.lead(places, grid)) : null,
     );
     this.laid = !many && !!this.grids[0].board;
     if (!this.laid) this.heading.insertBefore(this.legend, viewer.exports.box);
@@ -91,34 +94,44 @@ export class Tokens {
       many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box,
       this.laid && h('div', { class: 'dv-side' }, this.looks[0]?.box, this.legend),
     );
+    if (this.laid) this.looks[0]?.stand.append(this.whys[0]);
+    else if (!many) this.verdict.after(this.whys[0]);
     this.lanes.classList.toggle('dv-laid', this.laid);
     this.lanes.classList.toggle('dv-many', many);
     setText(this.title, many ? `${lanes.length} decodes, one scrubber` : 'Tokens');
-    const states = [...new Set(lanes.flatMap((lane) => [...lane.about.states]))];
-    const events = EVENTS.filter((event) =>
-      (states.includes('C') ? 'pdwra' : lanes.some((lane) => lane.about.events.replaced.value) ? 'dr' : 'd').includes(
-        event.letter,
-      ),
-    );
+    const states = lanes
+      .flatMap((lane) => lane.kinds.map((kind) => ({ ...kind, look: lane.look(kind.letter) })))
+      .filter(
+        (kind, n, all) => all.findIndex(({ letter, title }) => letter === kind.letter && title === kind.title) === n,
+      );
+    const events = lanes
+      .flatMap(happening)
+      .filter(({ title, letter }, n, all) => all.findIndex((one) => one.letter === letter && one.title === title) === n)
+      .sort((a, b) => a.bit - b.bit);
+    const { title: taken } = lanes[0].about.events.demoted;
     const signs = lanes
       .flatMap((lane) => Object.values(lane.about.events))
       .filter((event, n, all) => event.mark && all.findIndex((other) => other.mark === event.mark) === n);
     put(
       this.legend,
-      states.map((state) => h('span', { title: GLOSSARY[state] }, badge(state, true), STATES[state])),
-      events.map((event) => h('span', { title: GLOSSARY[event.name] }, mark(event, 9), event.name)),
+      states.map(({ letter, title, help, look }) =>
+        h('span', { title: help || GLOSSARY[letter] }, badge(look, true, letter), title),
+      ),
+      events.map((event) => h('span', { title: event.help ?? GLOSSARY[event.name] }, mark(event, 9), event.title)),
       signs.map((event) => h('span', { title: event.help }, h('b', { class: 'dv-sign' }, event.mark), event.title)),
       h(
         'span',
         { title: GLOSSARY['revoked before'] },
         h('span', { class: 'dv-scar dv-static' }, '×1'),
-        'revoked before',
+        `${taken} before`,
       ),
       this.laid && [
         h('span', {}, h('i', { class: 'dv-givenkey' }, h('i', { class: 'dv-given' })), 'given in the prompt'),
         h('span', {}, icon('clash', 13), 'clash'),
       ],
       many && h('span', {}, h('i', { class: 'dv-differskey' }), `differs from ${lanes[0].head.name}`),
+      h('span', { class: 'dv-dkey' }, h('i', {}), 'guilty'),
+      h('span', { class: 'dv-dkey' }, h('i', { class: 'dv-passkey' }), 'same pass'),
     );
   }
 
@@ -164,7 +177,7 @@ export class Tokens {
     const row = h(
       'div',
       { class: 'dv-lane' },
-      who,
+      h('div', { class: 'dv-whobox' }, who, this.whys[n]),
       h('div', { class: 'dv-lanetoks' }, this.grids[n].box, this.looks[n]?.box),
       h('div', { class: 'dv-mapbox' }, canvas),
     );
@@ -238,6 +251,10 @@ export class Tokens {
     judged(this.verdict, this.laid ? null : now.right);
     this.grids.forEach((grid, n) => this.looks[n]?.draw(grid.lane.at(state.step).look));
     if (this.laid) this.judge(lane, now);
+    lanes.forEach((each, n) => {
+      const { index, right } = each.at(state.step);
+      this.whys[n].hidden = !each.finished || index < each.last || right === null || right === true;
+    });
     this.arcs.draw(lane, now, state.position);
     if (lanes.length > 1) this.describe();
   }
@@ -304,7 +321,7 @@ export class Tokens {
     /** @param {Lane} lane */
     const words = (lane) => {
       const frame = lane.at(state.step);
-      return Array.from(frame.tokens, (token, i) => (frame.states[i] ? lane.word(token) : 'blank'))
+      return Array.from(frame.tokens, (token, i) => (frame.states[i] || frame.drafted[i] ? lane.word(token) : 'blank'))
         .join(' ')
         .slice(0, 2000);
     };
@@ -314,42 +331,6 @@ export class Tokens {
           `${lanes.length > 1 ? `${lane.head.name}, ` : ''}${counts(lane, lane.at(state.step))}: ${words(lane)}.${lane.board ? ` ${lane.at(state.step).look?.say}.` : ''}`,
       )
       .join(' ');
-  }
-}
-
-/** How a board stands: a sentence, in room of its own what cannot be right. */
-class Look {
-  /** @type {Standing | null} */ drawn;
-
-  /** @param {HTMLElement | null} answer @param {(places: number[]) => void} lead */
-  constructor(answer, lead) {
-    this.lead = lead;
-    this.say = h('span', {});
-    this.lines = h('ul', { class: 'dv-clashes' });
-    this.box = h('div', { class: 'dv-look' }, h('div', { class: 'dv-stand' }, answer, this.say), this.lines);
-  }
-
-  /** @param {Standing | null} look */
-  draw(look) {
-    if (look === this.drawn || !look) return;
-    this.drawn = look;
-    setText(this.say, look.say);
-    // The nth line is about the nth mark, the last one perhaps about all from there on.
-    put(
-      this.lines,
-      look.lines.map((line, n) =>
-        h(
-          'li',
-          {},
-          h(
-            'button',
-            { type: 'button', title: 'select its cells in turn', onclick: () => this.lead(look.marks[n].places) },
-            icon('clash', 13),
-            h('span', {}, rich(line)),
-          ),
-        ),
-      ),
-    );
   }
 }
 
@@ -391,6 +372,23 @@ function firstDifference([first, ...others], last) {
 }
 
 /**
+ * Everybody's events that a lane's tokens are marked with, in its own words if it has some; where it declares its own
+ * states, it is these alone.
+ * @param {Lane} lane
+ */
+function happening({ about, kinds, tentative }) {
+  const own = kinds.some(({ letter }) => !'MCU'.includes(letter));
+  const letters = tentative ? 'pdwra' : about.events.replaced.value ? 'dr' : 'd';
+  return EVENTS.filter(({ key, letter, name }) =>
+    own ? about.events[key].title !== name : letters.includes(letter),
+  ).map((event) => ({
+    ...event,
+    title: about.events[event.key].title,
+    help: own ? about.events[event.key].help : undefined,
+  }));
+}
+
+/**
  * What a step took: time, and the most memory in use until then.
  * @param {Frame['took']} took
  */
@@ -402,14 +400,14 @@ function cost(took) {
 
 /** @param {Lane} lane @param {Frame} frame @param {boolean} [brief] */
 function counts(lane, frame, brief) {
-  const count = [0, 0, 0];
-  for (const i of lane.free) count[frame.states[i]]++;
+  const count = lane.kinds.map(() => 0);
+  for (const i of lane.free) count[frame.kinds[i]]++;
   const given = lane.length - lane.free.length;
   const blocks = lane.blockOf(lane.length - 1) + 1;
   return [
     frame.index ? `after step ${frame.index}` : 'start',
     blocks > 1 && `block ${lane.blockOf(frame.block[0]) + 1} of ${blocks}`,
-    ...[...lane.about.states].map((state) => `${count[LETTER.indexOf(state)]} ${brief ? state : STATES[state]}`),
+    ...lane.kinds.map(({ letter, title }, n) => `${count[n]} ${brief ? letter : title}`),
     given && `${given} given`,
     !brief && cost(frame.took),
   ]

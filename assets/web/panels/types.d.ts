@@ -37,6 +37,10 @@ export interface ViewerHost {
   requestRun?(): void;
   requestStop?(): void;
   requestBranch?(edit: Edit & { lane: number }): void;
+  /** The same edit at several positions, one branch after the other, and on from there to the end. */
+  requestBranches?(edits: Edit[], lane: number): void;
+  /** A new run with a setting changed. */
+  requestSetting?(name: string, value: string | number | boolean | null, lane: number): void;
   /** An answer, or { kind: 'error', text }: to panels, what visual.server.endpoints lists; 'export' and 'gif' to exports. */
   ask?(name: string, data: { lane: number; [name: string]: unknown }): Promise<Reply>;
   /** Step, selection or a setting changed, for the address bar; called when it comes to rest. */

@@ -1,7 +1,6 @@
 // The form for an edit of the selected token: another token, another state, from here on.
 
 import { buttonsIn, h, put } from '../draw/dom.js';
-import { STATES } from '../data/events.js';
 
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Lane } from '../data/unpack.js' */
@@ -67,7 +66,14 @@ export class WhatIf {
 
   /** A token that is to be tried is not masked. */
   decide() {
-    if (this.wanted === 'M') this.want(this.lane.about.states.includes('C') ? 'C' : 'U');
+    const { kinds } = this.lane;
+    const there = kinds.find(({ role }) => role === 'tentative') ?? kinds.find(({ role }) => role === 'decided');
+    if (this.blank(this.wanted) && there) this.want(there.letter);
+  }
+
+  /** @param {string} letter */
+  blank(letter) {
+    return this.lane.kind(letter).role === 'blank';
   }
 
   /** @param {string} letter */
@@ -83,7 +89,7 @@ export class WhatIf {
     const { lane, frame, position } = this;
     const typed = this.input.value;
     const held = frame.states[position] ? lane.word(frame.tokens[position]) : '';
-    const token = this.wanted === 'M' ? null : (this.chosen ?? (typed === held || typed === '' ? null : typed));
+    const token = this.blank(this.wanted) ? null : (this.chosen ?? (typed === held || typed === '' ? null : typed));
     this.onBranch({ step: frame.index, position, token, state: this.wanted });
   }
 
@@ -96,18 +102,19 @@ export class WhatIf {
     Object.assign(this, { lane, frame, position, locked: fixed });
     this.box.classList.toggle('dv-locked', fixed);
     this.input.disabled = this.branchButton.disabled = fixed;
-    if (this.stateButtons.dataset.of !== lane.about.states) {
-      this.stateButtons.dataset.of = lane.about.states;
+    const of = lane.kinds.map((kind) => kind.letter).join('');
+    if (this.stateButtons.dataset.of !== of) {
+      this.stateButtons.dataset.of = of;
       put(
         this.stateButtons,
-        [...lane.about.states].map((letter) =>
+        lane.kinds.map(({ letter, title }) =>
           h(
             'button',
             {
               type: 'button',
               'data-state': letter,
-              'aria-label': STATES[letter],
-              title: STATES[letter],
+              'aria-label': title,
+              title,
               onclick: () => this.want(letter),
             },
             letter,
@@ -118,7 +125,7 @@ export class WhatIf {
     for (const button of buttonsIn(this.stateButtons)) button.disabled = fixed;
     if (!moved) return;
     this.chosen = null;
-    this.input.value = state === 'M' || fixed ? '' : lane.word(frame.tokens[position]);
+    this.input.value = this.blank(state) || fixed ? '' : lane.word(frame.tokens[position]);
     this.input.placeholder = fixed ? 'given' : 'token';
     this.want(state);
     this.editing = false;

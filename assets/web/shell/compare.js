@@ -8,6 +8,7 @@ import {
   jsonFrom,
   linkedTab,
   onWanted,
+  openIn,
   parameter,
   takeLeft,
   takeWanted,
@@ -97,11 +98,25 @@ export function mountCompare(root, bridge, config) {
       requestRun: () => advance(null),
       requestStop: () => client.stop(),
       ask: (name, data) => client.about(name, data),
+      requestSetting: tryInWatch,
       onChange: () => address.remember(),
     },
     { exports: EXPORTS, keysFrom: root },
   );
   client.viewer = viewer;
+
+  /** A lane alone, with one of its settings changed. @param {string} name @param {Value} value @param {number} number */
+  function tryInWatch(name, value, number) {
+    const lane = asked?.lanes[number];
+    if (!asked || !lane || lane.opened !== undefined) return;
+    const { prompt: text, model: used } = asked;
+    openIn('Watch', {
+      prompt: text,
+      model: used,
+      decoder: lane.decoder,
+      settings: { ...lane.settings, [name]: value },
+    });
+  }
 
   /** Whether a trace from a file is on screen. */
   function fromFile() {

@@ -5,7 +5,6 @@
 //   first.begin()       plays once; whoever presses a key or clicks takes over
 
 import { badge, h, icon, judged, judgement, passesOf, put, setText, two, twoShort } from '../draw/dom.js';
-import { STATES } from '../data/events.js';
 import { rich } from '../draw/symbols.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
@@ -137,11 +136,17 @@ export class First {
 
   prepare() {
     const { lane } = this.viewer;
-    const states = [...lane.about.states];
+    const states = lane.kinds;
     put(
       this.legend,
-      states.map((state) =>
-        h('span', { class: 'df-mean' }, badge(state), h('b', {}, STATES[state]), h('span', {}, MEANING[state])),
+      states.map(({ letter, title, help }) =>
+        h(
+          'span',
+          { class: 'df-mean' },
+          badge(lane.look(letter), false, letter),
+          h('b', {}, title),
+          h('span', {}, help || MEANING[letter]),
+        ),
       ),
     );
     const { thresholds } = lane.about;
@@ -156,10 +161,13 @@ export class First {
         {
           class: 'df-zones',
           role: 'img',
-          'aria-label': `How sure the model is, from 0 to 1: ${zones.map((state, n) => `up to ${cuts[n + 1]} ${STATES[state]}`).join(', ')}.`,
+          'aria-label': `How sure the model is, from 0 to 1: ${zones.map(({ title }, n) => `up to ${cuts[n + 1]} ${title}`).join(', ')}.`,
         },
-        zones.map((state, n) =>
-          h('i', { 'data-s': state, style: { left: `${100 * cuts[n]}%`, width: `${100 * (cuts[n + 1] - cuts[n])}%` } }),
+        zones.map(({ letter }, n) =>
+          h('i', {
+            'data-s': lane.look(letter),
+            style: { left: `${100 * cuts[n]}%`, width: `${100 * (cuts[n + 1] - cuts[n])}%` },
+          }),
         ),
       ),
       h(

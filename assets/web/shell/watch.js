@@ -71,7 +71,10 @@ export function mountWatch(root, bridge, config) {
       request: () => request(),
       onSizes: (checked) => settings.fits(checked),
       give: (text, lengths) => settings.give(text, lengths),
-      useModel: (name) => settings.useModel(name),
+      useModel: (name) => {
+        settings.useModel(name);
+        leave(request()); // Compare goes on with it
+      },
     },
     unlinked: () =>
       asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.',
@@ -89,6 +92,11 @@ export function mountWatch(root, bridge, config) {
       requestRun: () => advance(null),
       requestStop: () => client.stop(),
       requestBranch: ({ lane, ...edit }) => withRun(() => client.replace(() => branch(client.held.lanes[lane], edit))),
+      requestBranches: (made, lane) => withRun(() => client.replace(() => branches(client.held.lanes[lane], made))),
+      requestSetting: (name, value) => {
+        const { edits: _, ...what } = asked ?? request();
+        openWanted({ ...what, settings: { ...what.settings, [name]: value } });
+      },
       ask: (name, data) =>
         new Promise((answer) => {
           withRun(() => answer(client.about(name, data)));
@@ -143,12 +151,14 @@ export function mountWatch(root, bridge, config) {
   function showFull() {
     keep(VIEW, 'full');
     setShort(false);
+    scrollTo(0, 0); // what one came from is below the fold of a small screen
     address.remember();
   }
 
   /** The opening from its beginning, whatever is on screen; Back leads there again. */
   function showStory() {
     keep(VIEW, 'story');
+    scrollTo(0, 0);
     client.replace(() => {
       say(null);
       shell.showCase(null);
@@ -210,15 +220,21 @@ export function mountWatch(root, bridge, config) {
     shell.shows(what.prompt);
   }
 
-  /** @param {Branch} lane @param {Edit} edit */
-  function branch(lane, edit) {
-    client.branch(lane, { ...edit }, (reply, from) => {
+  /** @param {Branch} lane @param {Edit} edit @param {() => void} [then] */
+  function branch(lane, edit, then) {
+    const onView = (/** @type {Reply} */ reply, /** @type {Branch} */ from) => {
       edits[Number(reply.branch)] = [...edits[from.branch], edit];
       client.show(reply, {
         step: edit.step,
         position: edit.check ?? (edit.hide ? viewer.state.position : edit.position),
       });
-    });
+    };
+    client.branch(lane, { ...edit }, onView, then);
+  }
+
+  /** Several edits, each on the branch of the one before, and on to the end. @param {Branch} lane @param {Edit[]} made */
+  function branches(lane, [edit, ...rest]) {
+    branch(lane, edit, () => (rest.length ? branches(client.here, rest) : advance(null)));
   }
 
   /**
