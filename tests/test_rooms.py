@@ -52,6 +52,14 @@ def test_every_module_of_the_server_says_what_it_promises_and_what_it_does_not_k
         assert "\nPromises: " in said and "\nDoes not know: " in said, path
 
 
+def test_no_file_is_long() -> None:
+    """But for the decoder that the rest is about: its rule, its settings and its sentences are one."""
+    code = [*(ROOT / "dard").rglob("*.py"), *(ROOT / "visual").rglob("*.py"), ROOT / "app.py"]
+    lengths = {path.name: len(path.read_text(encoding="utf-8").splitlines()) for path in code}
+    assert {name for name, length in lengths.items() if length > 450} <= {"dard.py"}
+    assert lengths["dard.py"] <= 470
+
+
 @pytest.mark.parametrize("name", OLD_PATHS)
 def test_documented_paths_of_version_0_2_are_one_line(name: str) -> None:
     assert hasattr(importlib.import_module(f"dard.{name}"), OLD_PATHS[name])

@@ -47,7 +47,7 @@ def packed_bytes(data: bytes) -> str:
 
 
 def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
-    """Everything about a trace that is not in its steps."""
+    """A trace as a live run begins: everything but its steps."""
     body = annotated_head(trace)
     events = {each: asdict(trace.about.event(each)) for each in {**EVENTS, **trace.about.events}}
     judged = {token for verdict in trace.causes for token in tokens_of(trace, verdict)}
@@ -56,6 +56,7 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
         "about": body["about"] | {"events": events},
         "token_text": words(trace, {*trace.start.tokens, *judged}),
         "asks": len(trace.start.tokens) > LIVES_COME_ALONG,
+        "steps": [],
     }
 
 

@@ -121,12 +121,12 @@ class Answers:
 
     def _session(self, ids: Sequence[int], prompt_hash: str, options: Mapping[str, Any]) -> Session:
         """A task's room and noise count unless the run has its own; a prompt that comes again gets other noise."""
-        asked: dict[str, Any] = {}
+        own: dict[str, Any] = {}
         if (room := next((options[name] for name in ROOM if options.get(name)), None)) is not None:
-            asked["gen_length"] = room
+            own["gen_length"] = room
         if options.get("do_sample") is not False and options.get("temperature"):
-            asked["temperature"] = options["temperature"]
-        values = asked | self.settings
+            own["temperature"] = options["temperature"]
+        values = own | self.settings
         if values.get("temperature"):
             values["seed"] = int(values.get("seed", 0)) + self.run.times(prompt_hash)
         return Session(self.model, ids, self.decoder, record=self.record, **values)

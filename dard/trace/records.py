@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from dard.core.state import ROLES
-from dard.tasks.judge import Judgement
 from dard.trace.about import STATES, About, Letter, Name, StateKind
+from dard.trace.annotation import Annotation
 from dard.trace.graph import Graph
 from dard.trace.limits import (
     MAX_LENGTH,
@@ -34,61 +34,6 @@ from dard.trace.limits import (
     Values,
 )
 from dard.trace.masks import BlockMask, Moment, bits, pack_cells
-
-
-@dataclass
-class Layout:
-    """How an answer stands in rows of `width` words, in boxes of `box` × `box`; `given` has an entry per cell."""
-
-    width: Annotated[int, Field(ge=1, le=MAX_LENGTH)]
-    box: Annotated[int, Field(ge=0, le=MAX_LENGTH)]
-    given: Annotated[list[Sentence | None], Field(min_length=1, max_length=MAX_LENGTH)]
-
-    __pydantic_config__ = STRICT
-
-
-@dataclass
-class Clash:
-    """Places of such an answer that cannot all be right: two, with the units they share, or others, with none."""
-
-    places: Positions
-    units: Annotated[list[Sentence], Field(max_length=10)]
-    say: Sentence
-
-    __pydantic_config__ = STRICT
-
-
-@dataclass
-class Look:
-    """What cannot be right in such rows, how they stand, and at most two lines on it."""
-
-    marks: Annotated[list[Clash], Field(max_length=MAX_LENGTH)]
-    say: Sentence
-    lines: Annotated[list[Sentence], Field(max_length=2)]
-
-    __pydantic_config__ = STRICT
-
-
-@dataclass
-class Annotation:
-    """What is told beside a record, made of the trace by `dard.trace.annotations`. A reader may show it; nothing here
-    reads it back.
-
-    `say` is a step's sentence, or what the causes of a verdict come to; `because`, what a verdict adds to its
-    position's own sentence; `hidden`, which token was hidden by hand. `right`: whether the answer after a step is,
-    where nothing is masked and the prompt has one. `board` is of the trace, `look` of the start or a step. `why` has
-    sentences about positions that did not change.
-    """
-
-    say: Sentence = ""
-    because: Sentence = ""
-    hidden: Sentence = ""
-    right: Judgement = None
-    board: Layout | None = None
-    look: Look | None = None
-    why: Annotated[dict[Position, Sentence], Field(max_length=MAX_LENGTH)] = field(default_factory=dict)
-
-    __pydantic_config__ = STRICT
 
 
 @dataclass

@@ -26,6 +26,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from dard.core.files import write_whole
 from dard.trace.about import About
+from dard.trace.annotation import Annotation
 from dard.trace.annotations import annotated
 from dard.trace.diagnosis import Diagnosis
 from dard.trace.format import check, not_a_number, read_bytes, refuse_crowds, set_aside, unpacked
@@ -49,7 +50,7 @@ from dard.trace.limits import (
     TraceError,
 )
 from dard.trace.masks import BlockMask, read_cells
-from dard.trace.records import Annotation, Start, Step, StepContext, Verdict
+from dard.trace.records import Start, Step, StepContext, Verdict
 from dard.trace.version2 import declare_states, give_cells, give_masks
 from dard.trace.words import because, sentence
 

@@ -55,12 +55,12 @@ def test_sixteen_cells_with_a_bracket_wherever_two_clash(replay: Visiting) -> No
     gaps = [boxes[n + 1]["x"] - boxes[n]["x"] - 52 for n in range(3)]
     assert gaps[1] > gaps[0] == gaps[2], "a box ends in the middle"
     assert page.locator(".dv-clash").count() == 0
-    expect(page.locator(".dv-stand")).to_have_text("startno clash so far, 16 open")
+    expect(page.locator(".dv-stand")).to_contain_text("startno clash so far, 16 open")
     assert [i for i in range(16) if cells.nth(i).locator(".dv-given").count()] == [0, 5, 15]
 
     press(page, "Step")
     assert page.evaluate(FEET, 0) == marked(page, 0, 1) == [2, 3, 7, 8, 10, 11, 12, 14]
-    expect(page.locator(".dv-stand")).to_have_text("step 1 of 36 clashes so far, 0 open")
+    expect(page.locator(".dv-stand")).to_contain_text("step 1 of 36 clashes so far, 0 open")
     expect(page.locator(".dv-clashes li")).to_have_text(
         ["1 twice in row 1 and box 2, columns 3 and 4", "and 5 more: row 3, box 4, row 4 …"]
     )
@@ -69,7 +69,7 @@ def test_sixteen_cells_with_a_bracket_wherever_two_clash(replay: Visiting) -> No
 
     page.keyboard.press("End")
     assert page.locator(".dv-clash").count() == page.locator(".dv-number.dv-on").count() == 0
-    expect(page.locator(".dv-stand")).to_have_text("rightno clash, all 3 givens kept")
+    expect(page.locator(".dv-stand")).to_contain_text("rightno clash, all 3 givens kept")
     for step in range(trace.num_steps + 1):
         page.evaluate(f"viewer.setStep({step})")
         assert page.evaluate(FEET, 0) == marked(page, 0, step)
@@ -164,7 +164,7 @@ def test_side_by_side_cells_are_small_and_each_board_has_its_own_clashes(replay:
 
 def test_a_word_that_is_no_digit_and_words_after_the_cells(replay: Visiting) -> None:
     page = replay(written(PUZZLE, "2 3 4 1 4 fish 2 3 1 2 3 4 3 4 1 2 [EOS] [EOS]"), "#step=2").page
-    expect(page.locator(".dv-stand")).to_have_text("wrongno clash, 1 other fault")
+    expect(page.locator(".dv-stand")).to_contain_text("wrongno clash, 1 other fault")
     expect(page.locator(".dv-clashes li")).to_have_text(["fish in row 2, column 2 is no digit from 1 to 4"])
     assert page.locator(".dv-clashes").evaluate("list => list.scrollHeight <= list.clientHeight"), "all of it is read"
     assert page.locator(".dv-clash").count() == 1 and page.evaluate(FEET, 0) == []

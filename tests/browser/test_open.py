@@ -86,19 +86,20 @@ LANES = """async ([data, sent]) => {
         ? Object.fromEntries(Object.entries(value).sort()) : value);
     const text = (value) => JSON.stringify(value, sorted);
     const same = (name, a, b) => text(a) === text(b) || differ.push([name, a, b]);
-    for (let i = 0; i < mine.length; i++) await Promise.all([mine.fetchLife(i), theirs.fetchLife(i)]);
+    for (let i = 0; i < mine.length; i++) await Promise.all([mine.fetchHistory(i), theirs.fetchHistory(i)]);
     const told = [];
     mine.frames.forEach((frame, t) => {
         const other = theirs.frames[t];
-        for (const name of ['index', 'block', 'events', 'say', 'notes', 'ended', 'finished', 'revokes', 'revoked',
+        for (const name of ['index', 'block', 'events', 'say', 'notes', 'finished', 'revokes', 'revoked',
             'ghost', 'marks', 'tokens', 'states', 'hidden', 'soft', 'plain', 'columns', 'confidence', 'took',
             'right', 'look', 'contaminated']) same(`${t} ${name}`, frame[name], other[name]);
         same(`${t} graph`, { ...frame.graph, cells: null }, { ...other.graph, cells: null });
         for (const name of ['mask', 'cells', 'depth']) same(`${t} ${name}`, String(frame[name]), String(other[name]));
         if (t) for (let i = 0; i < mine.length; i++) {
-            const [one, two] = [frame.life[i], other.life[i]];
-            for (const name of ['paths', 'd', 'g', 'k']) same(`${t} ${i} ${name}`, one[name], two[name]);
-            told.push([t, i, one.y, two.y]);
+            const [one, two] = [frame.slices[i], other.slices[i]];
+            for (const name of ['paths', 'decider', 'looked', 'warning'])
+                same(`${t} ${i} ${name}`, one[name], two[name]);
+            told.push([t, i, one.sentence, two.sentence]);
         }
     });
     for (const name of ['head', 'about', 'board', 'free', 'length']) same(name, mine[name], theirs[name]);
@@ -220,6 +221,17 @@ def test_a_file_of_version_2_is_shown(reading: Page) -> None:
         assert all(re.fullmatch(rf"Step \d+\. {count}(; {count})*\.", one) for one in says)
 
 
+def test_annotations_may_be_empty(reading: Page) -> None:
+    """As a schema allows and another program may write them."""
+    trace = explained(city(), slice(0, 2))
+    file = json.loads(gzip.decompress(trace.to_bytes()))
+    for moment in (file, file["start"], *file["steps"], *file["causes"]):
+        moment["annotation"] = None
+    today = json.loads(json.dumps(payload(trace, lives=True)))
+    found = reading.evaluate(LANES, [sent(json.dumps(file).encode()), today])
+    assert {name.split()[-1] for name, *_ in found["differ"]} <= {"say", "right", "causes"}
+
+
 # What a packed mask is in a browser: its rows, and what reaches what through it.
 UNPACKED = """async ([step, states, confidence, layers]) => {
     await receive([step]);
@@ -253,7 +265,7 @@ def test_masks_and_reach_are_the_same_in_both_languages(reading: Page) -> None:
 
 
 HEARD = """async (sent) => (await Lane.open(sent)).frames.slice(1).map((frame) => [...frame.heard]
-    .map(([i, { layers, candidates }]) => [i, layers, candidates, frame.life[i].k]))"""
+    .map(([i, { layers, candidates }]) => [i, layers, candidates, frame.slices[i].warning]))"""
 
 
 @pytest.mark.parametrize("decoder", ["dard", "wino"])
@@ -285,7 +297,7 @@ def test_texts_from_traces_are_bounded_and_visible(reading: Page) -> None:
     found = reading.evaluate(
         """async (sent) => {
             const { head, about, words, frames } = await Lane.open(sent);
-            const told = frames.map(({ say, notes, ended, life }) => [say, notes, ended, life.map((slice) => slice.y)]);
+            const told = frames.map(({ say, notes, slices }) => [say, notes, slices.map((slice) => slice.sentence)]);
             return JSON.parse(JSON.stringify([head, about, [...words.values()], told]));
         }""",
         json.loads(json.dumps(payload(hostile))),
@@ -494,7 +506,7 @@ def test_causes_and_a_token_hidden_by_hand_in_a_file(visit: Visiting, tmp_path: 
     page.get_by_role("tab", name="Causes").click()
     causes = page.get_by_label("causes", exact=True)
     expect(causes.get_by_label("without each visible token").get_by_role("button").first).to_be_visible()
-    expect(causes).to_contain_text("No single token decides this: hiding any one leaves it at 0.452 to 0.500.")
+    expect(causes).to_contain_text("No single token decides this: hiding any one leaves it at 0.452 to 0.4996.")
 
 
 def test_a_trace_from_an_address(visit: Visiting, site: str, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -39,6 +40,17 @@ def test_no_module_imports_itself_by_way_of_others() -> None:
         for name in free:
             del wanted[name]
     assert not wanted
+
+
+def test_every_script_is_checked_and_formatted() -> None:
+    """By tsc and Biome, but for what is written by a program."""
+    types, biome = (json.loads((ROOT / name).read_text(encoding="utf-8")) for name in ("tsconfig.json", "biome.json"))
+    options = types["compilerOptions"]
+    assert options["checkJs"] and options["strict"] and "exclude" not in types
+    assert types["include"] == [f"assets/web/{room}" for room in ROOMS]
+    left_out = {name for name in biome["files"]["includes"] if name.startswith("!")}
+    assert left_out == {"!assets/web/data/schema.d.ts", "!tests/web/drawn.json"}
+    assert not [path.name for path in SCRIPTS if "@ts-" in path.read_text(encoding="utf-8")]
 
 
 def test_no_file_is_long() -> None:

@@ -32,7 +32,7 @@ def view(run: Run, number: int, defaults: dict[str, Any] | None) -> dict[str, An
         "defaults": defaults,
         "live": lane.session is not None,
         "finished": trace.finished,
-        "payload": payload(trace) if trace.steps else {**header(trace), "steps": []},
+        "payload": payload(trace) if trace.steps else header(trace),
     }
 
 
@@ -40,7 +40,7 @@ def lane_payload(lane: Lane) -> dict[str, Any]:
     """A lane of a comparison as it begins: nothing decoded yet, or the whole of a trace that was opened."""
     if lane.opened is not None:
         return {**payload(lane.opened, lane.name), "opened": True}
-    return {**header(lane.trace, lane.name), "steps": []}
+    return header(lane.trace, lane.name)
 
 
 def steps_of(run: Run, since: dict[int, int], most: int | None = None) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
@@ -104,7 +104,7 @@ def refusal(error: BaseException) -> dict[str, Any]:
     return {"kind": "error", "text": told, "expired": False}
 
 
-def until_refused(messages: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def until_refused(messages: Iterator[dict[str, Any]]) -> Generator[dict[str, Any], None, None]:
     """These messages; where they break off, the refusal is the last."""
     try:
         yield from messages

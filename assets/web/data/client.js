@@ -9,7 +9,7 @@
 import { wasLost } from './bridge.js';
 
 /** @import { Branch, Bridge, Host, Reply, Request, View } from './messages.js' */
-/** @import { StepPayload } from './unpack.js' */
+/** @import { StepPayload } from './types.js' */
 /** @import { Look } from '../shell/types.js' */
 
 const AGAIN = 'The server was restarted, or forgot this run; it was decoded again from the address.';

@@ -2,7 +2,7 @@
 
 import { inflate } from './packed.js';
 
-/** @import { Before, Rows, StepPayload } from './unpack.js' */
+/** @import { Before, Rows, StepPayload } from './types.js' */
 /** @typedef {{ masks: number, graphs: number }} Limits */
 
 /** @param {string} where @param {string} what */

@@ -2,7 +2,7 @@
 // kind has.
 
 import type { Checked, Figure, Look, Run, Table, Value, Values, World } from '../shell/types.js';
-import type { Payload, StepPayload } from './unpack.js';
+import type { Payload, StepPayload } from './types.js';
 
 export interface Request {
   lanes?: object[];

@@ -3,7 +3,7 @@
 
 import { strideOf } from './masks.js';
 
-/** @import { Before } from './unpack.js' */
+/** @import { Before } from './types.js' */
 
 /**
  * The smallest number of layers after which a key reaches a query, bytes [size × size]; 0 where the mask is open, or so many

@@ -33,6 +33,12 @@ export function shown(text, most = 48) {
 }
 
 /**
+ * A shown token's text without the space that some vocabularies count to it.
+ * @param {string} text
+ */
+export const bare = (text) => text.replace(/^[␣▁Ġ]+|␣+$/gu, '');
+
+/**
  * Every text inside a value as running text.
  * @template T
  * @param {T} value @returns {T}

@@ -3,24 +3,30 @@
 //   const trace = await readTrace(bytes, reader);     // throws an Error with one sentence
 //
 // `reader` is visual/export.py's reader(): the JSON Schema of a trace file, the words for events, and the limits. So types,
-// ranges and lengths are those of dard/trace; what its check() says about the parts of a file together is said here again,
-// for a file that nobody else has looked at. Files of version 2 have no annotations: what they do not tell is not told.
+// ranges and lengths are those of dard/trace; what must hold between the parts of a file says check.js. Files of version 2 have no annotations: what they do not tell is not told.
 
-import { STATES } from './events.js';
+import { check } from './check.js';
 import { broken, receive } from './masks.js';
 import { bounded } from './packed.js';
 import { declareStates, fromVersion2 } from './version2.js';
 
-const refuse = (where, what) => { throw broken(where, what); };
+/** @import { About } from './schema.js' */
+/** @import { Payload, Reader, Schema } from './types.js' */
+/** @typedef {[sentence: string, ...where: (string | number)[]]} Wrong */
+/** @typedef {(value: any) => Wrong | undefined} Check */
+/** @typedef {Record<string, Schema>} Schemas */
 
+/** @param {Uint8Array} bytes @param {Reader} reader @returns {Promise<Payload>} */
 export async function readTrace(bytes, reader) {
   const { limits } = reader;
   const large = `trace file is larger than ${limits.file >> 20} MB`;
   if (bytes.length > limits.file) throw new Error(large);
   let plain = bytes;
   if (bytes[0] === 0x1f && bytes[1] === 0x8b) {
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-    plain = await bounded(stream, limits.file, large).catch((error) => { throw error.message === large ? error : new Error('trace file is not valid gzip'); });
+    const stream = new Blob([/** @type {BlobPart} */ (bytes)]).stream().pipeThrough(new DecompressionStream('gzip'));
+    plain = await bounded(stream, limits.file, large).catch((error) => {
+      throw error.message === large ? error : new Error('trace file is not valid gzip');
+    });
   }
   let trace = null;
   try {
@@ -28,42 +34,66 @@ export async function readTrace(bytes, reader) {
   } catch {
     throw new Error('trace file is not JSON');
   }
-  if (trace?.format !== 'dard-trace') throw new Error('trace file is not a DARD trace: it has no "format": "dard-trace"');
+  if (trace?.format !== 'dard-trace')
+    throw new Error('trace file is not a DARD trace: it has no "format": "dard-trace"');
   const { version } = trace;
-  if (version === 1) throw new Error('trace file has version 1, which needs the decoder it is from; decode its prompt again');
-  if (version !== 2 && version !== 3) throw new Error('trace file has a version that is not known; this page reads 2 and 3');
+  if (version === 1)
+    throw new Error('trace file has version 1, which needs the decoder it is from; decode its prompt again');
+  if (version !== 2 && version !== 3)
+    throw new Error('trace file has a version that is not known; this page reads 2 and 3');
   trace.version = 3;
   const { masks, graphs } = trace;
   if (version === 2) {
     delete trace.masks;
     delete trace.graphs;
-    if (KINDS.object((trace.about ??= {}))) declareStates(trace.about);
+    trace.about ??= {};
+    if (KINDS.object(trace.about)) declareStates(trace.about);
   }
   validate(trace, reader);
   check(trace, reader.events);
   if (version === 2) await fromVersion2(trace.steps, masks, graphs, limits);
   else await receive(trace.steps, limits);
   const cells = trace.start.tokens.length * Math.max(1, trace.steps.length);
-  if (cells > limits.cells) throw new Error(`this trace has ${trace.start.tokens.length} positions and ${trace.steps.length} steps; the viewer shows at most ${limits.cells} together`);
+  if (cells > limits.cells)
+    throw new Error(
+      `this trace has ${trace.start.tokens.length} positions and ${trace.steps.length} steps; the viewer shows at most ${limits.cells} together`,
+    );
   return { ...trace, about: filledAbout(trace.about, reader) };
 }
 
-/** What a trace says of itself, with all that its records may leave out, and everybody's events. */
-function filledAbout(about, { schema: { $defs }, events }) {
-  const filled = (record, kind) => ({ ...Object.fromEntries(Object.entries($defs[kind].properties).filter(([, one]) => 'default' in one).map(([name, one]) => [name, one.default])), ...record });
+/**
+ * What a trace says of itself, with all that its records may leave out, and everybody's events.
+ * @param {About} about @param {Reader} reader @returns {About}
+ */
+function filledAbout(about, { schema: { $defs = {} }, events }) {
+  /** @template {object} T @param {T} record @param {string} kind @returns {T} */
+  const filled = (record, kind) => ({
+    ...Object.fromEntries(
+      Object.entries($defs[kind].properties ?? {})
+        .filter(([, one]) => 'default' in one)
+        .map(([name, one]) => [name, one.default]),
+    ),
+    ...record,
+  });
   const own = filled(about, 'About');
   return {
-    cells: {}, symbols: {}, ...own,
-    states: own.states.map((each) => filled(each, 'StateKind')),
-    columns: own.columns.map((each) => filled(each, 'Column')),
-    paths: own.paths.map((each) => filled(each, 'Path')),
-    thresholds: own.thresholds.map((each) => (typeof each === 'string' ? each : filled(each, 'Threshold'))),
-    events: { ...events, ...Object.fromEntries(Object.entries(own.events ?? {}).map(([name, each]) => [name, filled(each, 'Event')])) },
+    cells: {},
+    symbols: {},
+    ...own,
+    states: own.states?.map((each) => filled(each, 'StateKind')),
+    columns: own.columns?.map((each) => filled(each, 'Column')),
+    paths: own.paths?.map((each) => filled(each, 'Path')),
+    thresholds: own.thresholds?.map((each) => (typeof each === 'string' ? each : filled(each, 'Threshold'))),
+    events: {
+      ...events,
+      ...Object.fromEntries(Object.entries(own.events ?? {}).map(([name, each]) => [name, filled(each, 'Event')])),
+    },
   };
 }
 
 // Types, ranges and lengths: as much of JSON Schema as the schema of a trace uses.
 
+/** @type {Record<string, (value: any) => boolean>} */
 const KINDS = {
   object: (value) => value !== null && typeof value === 'object' && !Array.isArray(value),
   array: Array.isArray,
@@ -73,6 +103,7 @@ const KINDS = {
   number: Number.isFinite,
   null: (value) => value === null,
 };
+/** @type {Record<string, (bound: any) => (value: any) => boolean>} */
 const BOUNDS = {
   minimum: (bound) => (value) => value >= bound,
   maximum: (bound) => (value) => value <= bound,
@@ -81,45 +112,69 @@ const BOUNDS = {
   maxItems: (bound) => (value) => value.length <= bound,
   minLength: (bound) => (value) => value.length >= bound,
   maxLength: (bound) => (value) => value.length <= bound || [...value].length <= bound,
-  pattern: (pattern) => { const known = new RegExp(pattern, 'u'); return (value) => known.test(value); },
+  pattern: (pattern) => {
+    const known = new RegExp(pattern, 'u');
+    return (value) => known.test(value);
+  },
   maxProperties: (bound) => (value) => Object.keys(value).length <= bound,
   const: (only) => (value) => value === only,
   enum: (known) => (value) => known.includes(value),
 };
 
-/** A schema as a function of a value: undefined, or what is wrong and where, [sentence, innermost name, …]. Made once: a long
- * recording holds a million numbers, and none of them shall ask the schema what it says. */
+/**
+ * A schema as a function of a value: undefined, or what is wrong and where, [sentence, innermost name, …]. Made once: a long
+ * recording holds a million numbers, and none of them shall ask the schema what it says.
+ * @param {Schema} schema @param {Schemas} defs @returns {Check}
+ */
 function checker(schema, defs) {
-  if (schema.$ref) return checker(defs[schema.$ref.split('/').at(-1)], defs);
+  if (schema.$ref) return checker(defs[schema.$ref.split('/').at(-1) ?? ''], defs);
   if (schema.anyOf) {
     const ways = schema.anyOf.map((one) => checker(one, defs));
-    return (value) => { for (const wrong of ways) if (!wrong(value)) return undefined; return ['it is none of what is allowed there']; };
+    return (value) => {
+      for (const wrong of ways) if (!wrong(value)) return undefined;
+      return ['it is none of what is allowed there'];
+    };
   }
-  const kind = KINDS[schema.type];
-  const bounds = Object.keys(BOUNDS).filter((name) => name in schema).map((name) => [BOUNDS[name](schema[name]), `${name} is ${schema[name]}`]);
-  const inside = schema.type === 'array' ? itemsChecker(schema, defs) : schema.type === 'object' ? fieldsChecker(schema, defs) : null;
+  const kind = KINDS[schema.type ?? ''];
+  const bounds = Object.entries(schema)
+    .filter(([name]) => name in BOUNDS)
+    .map(([name, bound]) => ({ holds: BOUNDS[name](bound), sentence: `${name} is ${bound}` }));
+  const inside =
+    schema.type === 'array'
+      ? itemsChecker(schema, defs)
+      : schema.type === 'object'
+        ? fieldsChecker(schema, defs)
+        : null;
   return (value) => {
     if (!kind(value)) return [`it must be of the kind ${schema.type}`];
-    for (const [holds, sentence] of bounds) if (!holds(value)) return [sentence];
+    for (const { holds, sentence } of bounds) if (!holds(value)) return [sentence];
     return inside?.(value);
   };
 }
 
+/** @param {Schema} schema @param {Schemas} defs @returns {Check} */
 function itemsChecker({ prefixItems = [], items }, defs) {
   const first = prefixItems.map((one) => checker(one, defs));
   const others = items && checker(items, defs);
   return (value) => {
     for (let k = 0; k < value.length; k++) {
-      const wrong = (first[k] ?? others)(value[k]);
+      const wrong = (first[k] ?? others)?.(value[k]);
       if (wrong) return [...wrong, k];
     }
     return undefined;
   };
 }
 
-function fieldsChecker({ required = [], properties = {}, patternProperties = {}, additionalProperties, propertyNames }, defs) {
+/** @param {Schema} schema @param {Schemas} defs @returns {Check} */
+function fieldsChecker(
+  { required = [], properties = {}, patternProperties = {}, additionalProperties, propertyNames },
+  defs,
+) {
   const known = new Map(Object.entries(properties).map(([name, one]) => [name, checker(one, defs)]));
-  const patterns = Object.entries(patternProperties).map(([pattern, one]) => [BOUNDS.pattern(pattern), checker(one, defs)]);
+  const patterns = Object.entries(patternProperties).map(([pattern, one]) => ({
+    fits: BOUNDS.pattern(pattern),
+    check: checker(one, defs),
+  }));
   const others = additionalProperties && checker(additionalProperties, defs);
   const named = propertyNames && checker({ type: 'string', ...propertyNames }, defs);
   return (value) => {
@@ -127,113 +182,17 @@ function fieldsChecker({ required = [], properties = {}, patternProperties = {},
     for (const name of Object.keys(value)) {
       const wrongName = named?.(name);
       if (wrongName) return [...wrongName, '(a name)'];
-      const field = known.get(name) ?? patterns.find(([fits]) => fits(name))?.[1] ?? others;
-      const wrong = field ? field(value[name]) : ['it has fields that are not known'];
-      if (wrong) return field ? [...wrong, name.slice(0, 40)] : wrong;
+      const field = known.get(name) ?? patterns.find(({ fits }) => fits(name))?.check ?? others;
+      if (!field) return ['it has fields that are not known'];
+      const wrong = field(value[name]);
+      if (wrong) return [...wrong, name.slice(0, 40)];
     }
     return undefined;
   };
 }
 
+/** @param {unknown} trace @param {Reader} reader */
 function validate(trace, { schema }) {
-  const [sentence, ...where] = checker(schema, schema.$defs)(trace) ?? [];
-  if (sentence) refuse(where.reverse().join('.').slice(-100), sentence);
-}
-
-// What must hold between the parts of a file.
-
-function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: texts, prompt_tokens: prompt, causes = [], diagnosis, annotation }, events) {
-  const { length } = start.tokens;
-  const ranges = new Map([['confidence', [0, 1]], ...(about.columns ?? []).map((column) => [column.name, column.range ?? [0, Infinity]])]);
-  const declared = { columns: ranges, notes: ranges, paths: new Set((about.paths ?? []).map((path) => path.name)), events: new Set([...Object.keys(events), ...Object.keys(about.events ?? {})]) };
-  const row = (where, found) => found.length === length || refuse(where, `${found.length} entries for a region of ${length}`);
-  const list = (where, found) => (found.every((i) => i < length) && new Set(found).size === found.length) || refuse(where, 'a position is outside or twice');
-  const keys = (where, found) => Object.keys(found).map((key) => (/^(0|[1-9]\d{0,7})$/.test(key) ? Number(key) : refuse(where, 'a key is not a number')));
-  const letters = states(about.states ?? [], start, steps, about.thresholds ?? [], causes);
-  row('start.states', start.states);
-  row('start.confidence', start.confidence);
-  row('fixed', fixed);
-  list('start.edited', start.edited ?? []);
-  if (start.confidence.includes(null) && !about.unmeasured) refuse('start.confidence', 'a number is missing');
-  if (keys('token_text', texts).some((id) => id > 1e7)) refuse('token_text', 'a key is too large');
-  steps.forEach((step, k) => {
-    const where = `steps.${k + 1}`;
-    if (step.index !== k + 1) refuse(where, `index is ${step.index}, not ${k + 1}`);
-    if (step.hidden && !(step.hidden[0] >= -prompt.length && step.hidden[0] < length && (step.hidden[1] ?? 0) < length)) refuse(`${where}.hidden`, 'a position is outside');
-    const [from, to] = step.block;
-    if (!(from < to && to <= length)) refuse(where, `block ${from}–${to} is outside the region of ${length}`);
-    for (const [part, known] of Object.entries(declared)) for (const name of Object.keys(step[part] ?? {})) if (!known.has(name)) refuse(`${where}.${part}`, 'a name is not declared in about');
-    if (!Object.hasOwn(step.columns, 'confidence') || (step.columns.confidence.includes(null) && !about.unmeasured)) refuse(`${where}.columns.confidence`, 'a number is missing');
-    row(`${where}.tokens`, step.tokens);
-    row(`${where}.states`, step.states);
-    for (const [name, values] of Object.entries(step.columns)) {
-      const [low, high] = ranges.get(name);
-      row(`${where}.columns.${name}`, values);
-      if (values.some((value) => value !== null && !(value >= low && value <= high))) refuse(`${where}.columns.${name}`, `a number is outside ${low} to ${high}`);
-    }
-    for (const [name, positions] of Object.entries(step.events ?? {})) list(`${where}.${name}`, positions);
-    list(`${where}.why`, keys(`${where}.why`, step.why ?? {}));
-    list(`${where}.drafts`, keys(`${where}.drafts`, step.drafts ?? {}));
-    if (Object.keys(step.drafts ?? {}).some((i) => letters.get(step.states[i]) === 'decided')) refuse(`${where}.drafts`, 'one is of a decided position');
-    list(`${where}.annotation`, keys(`${where}.annotation`, step.annotation?.why ?? {}));
-    for (const [name, { positions, k: each, ids, p }] of [...Object.entries(step.paths ?? {}), ...(step.soft ? [['soft', step.soft]] : [])]) {
-      list(`${where}.paths.${name}`, positions);
-      if (ids.length !== p.length || ids.length !== each * positions.length) refuse(`${where}.paths.${name}`, 'the lists differ in length');
-    }
-    if (step.soft && !about.soft) refuse(`${where}.soft`, 'about declares no mixes');
-    if (step.graph) {
-      const { positions, blocked } = step.graph;
-      if (!about.graph) refuse(`${where}.graph`, 'about declares no graph');
-      list(`${where}.graph.positions`, positions);
-      const named = [...keys(`${where}.graph.blocked`, blocked), ...Object.values(blocked).map(([by]) => by)];
-      if (!named.every((i) => positions.includes(i))) refuse(`${where}.graph.blocked`, 'a position is none of the graph');
-    }
-  });
-  const { board } = annotation ?? {};
-  if (board && (board.given.length % board.width || board.box > board.width || board.given.length > length)) refuse('annotation.board', 'its rows do not fit the region');
-  for (const moment of [start, ...steps]) {
-    for (const { places, units } of moment.annotation?.look?.marks ?? []) {
-      const clash = places.length === 2 && places[0] !== places[1];
-      if ((units.length && !clash) || places.some((place) => place >= length)) refuse('annotation.look', 'a mark is at no place');
-    }
-  }
-  [...causes, ...(diagnosis?.verdicts ?? [])].forEach(({ step, position, causes: found = [], left = [], siblings = [] }, k) => {
-    const where = `causes.${k + 1}`;
-    if (step > steps.length) refuse(where, `there is no step ${step}`);
-    if ([...found.map((each) => each.position), ...left].some((place) => place < -prompt.length)) refuse(where, 'a position lies before the prompt');
-    list(where, [position]);
-    for (const shown of [false, true]) list(where, found.filter((each) => (each.shown ?? false) === shown).map((each) => each.position));
-    list(`${where}.left`, left);
-    list(`${where}.siblings`, siblings.map((each) => each.position));
-  });
-  if (diagnosis) checkDiagnosis(diagnosis, steps.length + 1, keys).forEach(([part, positions]) => list(`diagnosis.${part}`, positions));
-  for (const moment of mask == null ? [] : [start, ...steps])
-    if (moment.tokens.some((token, i) => (token === mask) !== (letters.get(moment.states[i]) === 'blank'))) refuse('', 'a masked position holds a token, or a decided one holds none');
-}
-
-/** The roles of the states by their letters: each is declared once, and all that are used are. */
-function states(own, start, steps, thresholds, causes) {
-  const letters = new Map((own.length ? own : STATES).map(({ letter, role }) => [letter, role]));
-  const roles = [...letters.values()];
-  if (own.length && letters.size !== own.length) refuse('about.states', 'a letter is declared twice');
-  if (!roles.includes('blank') || !roles.includes('decided')) refuse('about.states', 'none is blank, or none is decided');
-  const used = [['start.states', start.states], ...steps.map((step, k) => [`steps.${k + 1}.states`, step.states]), ...thresholds.map((each, k) => [`about.thresholds.${k}`, each.enters ?? ''])];
-  for (const { state, causes: found = [], siblings = [], together } of causes) used.push(['causes', [state, ...[...found, ...siblings, together ?? {}].map((each) => each.state ?? '')].join('')]);
-  for (const [where, found] of used) for (const letter of new Set(found)) if (!letters.has(letter)) refuse(where, 'a state is not declared in about.states');
-  return letters;
-}
-
-/** That a diagnosis speaks of this trace's states and steps; gives its lists of positions. */
-function checkDiagnosis({ winnable = [], solutions = [], lost = null, kind = null, guilty = [], rescued = [], written = {}, accepted = [], alone = [], together = [], revocations = [], annotation }, states, keys) {
-  for (const [part, marks] of Object.entries({ winnable, solutions: solutions.length ? solutions : winnable })) if (marks.length !== states) refuse(`diagnosis.${part}`, `${marks.length} entries for ${states} states`);
-  if (lost !== null && !(lost < states && winnable[lost - 1])) refuse('diagnosis.lost', `step ${lost} does not follow a winnable state`);
-  if (lost !== null && winnable.slice(lost).includes(true)) refuse('diagnosis.lost', `a later state than ${lost - 1} is winnable`);
-  if (lost === null && (guilty.length || ['ending', 'commit', 'conflict', 'revocation'].includes(kind))) refuse('diagnosis.lost', 'no step is named');
-  if (guilty.length !== rescued.length || guilty.some((each) => !each.length)) refuse('diagnosis.guilty', 'a set is empty, or rescued is of another length');
-  const [named, told] = [new Set(guilty.flat()), new Set(keys('diagnosis.written', written))];
-  if (named.size !== told.size || ![...named].every((i) => told.has(i)) || !accepted.every((i) => named.has(i))) refuse('diagnosis.written', 'its positions are not those of guilty');
-  if (Object.values(written).some((step) => step > (lost ?? 0))) refuse('diagnosis.written', 'a step comes after the lost one');
-  const { marked = [], held = [], tied = [] } = annotation ?? {};
-  if ([...revocations.map((each) => each.step || states), ...marked.map((each) => each.since)].some((step) => step >= states)) refuse('diagnosis', 'it speaks of a step that is not there');
-  return [...guilty.map((each, n) => [`guilty.${n + 1}`, each]), ...revocations.map((each) => ['revocations', [each.position]]), ...Object.entries({ accepted, alone, together, marked: marked.map((each) => each.position), held, tied })];
+  const [sentence, ...where] = checker(schema, schema.$defs ?? {})(trace) ?? [];
+  if (sentence) throw broken(where.reverse().join('.').slice(-100), sentence);
 }

@@ -2,50 +2,79 @@
 // it comes: a server, a page that replays it, a file that trace.js has checked. The format is described in dard/trace/trace.py,
 // and what a server adds or leaves for later in visual/payload.py. All texts are made fit to be shown here.
 
-import { EVENTS, STATES } from './events.js';
-import { inOrder, inflated, receive, strideOf } from './masks.js';
-import { contaminations, reachDepth } from './reach.js';
-import { clean, rounded, sentence, shown } from './texts.js';
+import { STATES } from './events.js';
+import { CODE, Frame, Slice } from './frame.js';
+import { inflated, receive } from './masks.js';
+import { bare, clean, rounded, sentence, shown } from './texts.js';
 
-const CODE = { blank: 0, tentative: 1, decided: 2 }; // what a frame has in `states`
-export const LETTER = 'MCU'; // what the style sheet calls these
+/** @import { Column, Diagnosis, Layout, StateKind, Step, Verdict as Judged } from './schema.js' */
+/** @import { Described, Diagnosed, Head, Payload, StepPayload, Verdict } from './types.js' */
+/** @typedef {Required<Column>} FullColumn */
+
+export const LETTER = 'MCU'; // what the style sheet calls the roles of states
 const PALE = 0.45; // of a colour: a state after which another of the same role is declared
-const LIVES_AT_ONCE = 64; // region length up to which what is known of every position is at hand without being asked for
-const MASK_BLOCK = 512; // positions of a block whose mask is still drawn; see MAX_MASK_BLOCK in visual/payload.py
-const MASKS_KEPT = 96 << 20; // bytes of all masks of a lane
-const BARE = { marks: [], say: '', lines: [] };
+const SLICES_AT_ONCE = 64; // region length up to which what is known of every position is at hand without being asked for
 
-/** A token's text without the space that some vocabularies count to it. */
-const bare = (text) => text.replace(/^[␣▁Ġ]+|␣+$/gu, '');
-
-/** The sentence about the moment before the first step. */
+/**
+ * The sentence about the moment before the first step.
+ * @param {string} states @param {number} given @param {StateKind | undefined} blank
+ */
 function startOf(states, given, blank) {
-  const masked = [...states].filter((state) => state === blank.letter).length;
-  return `Start. ${masked} position${masked === 1 ? ' is' : 's are'} ${blank.title}${given ? `, ${given} ${given === 1 ? 'is' : 'are'} given by the template` : ''}.`;
+  const masked = [...states].filter((state) => state === blank?.letter).length;
+  return `Start. ${masked} position${masked === 1 ? ' is' : 's are'} ${blank?.title}${given ? `, ${given} ${given === 1 ? 'is' : 'are'} given by the template` : ''}.`;
 }
 
 /** One trace as the viewer holds it. */
 export class Lane {
+  /** @type {Head} */ head;
+  /** @type {Described} */ about;
+  /** @type {number[]} what confidences are compared with */ limits;
+  /** @type {Layout | null} how its first tokens stand in rows */ board;
+  /** @type {number[]} */ prompt;
+  /** @type {number} */ length;
+  /** @type {Map<number, string>} */ words = new Map();
+  /** @type {Uint8Array} */ fixed;
+  /** @type {number[]} */ free;
+  /** @type {number[] | undefined} those of the trace, where only some are shown */ positions;
+  /** @type {Frame[]} */ frames = [];
+  /** @type {Map<string, Verdict>} */ causes = new Map();
+  /** @type {Diagnosed | null} */ diagnosis = null;
+  /** @type {Required<StateKind>[]} */ kinds;
+  /** @type {Map<string, number>} which of them a letter is */ letters;
+  /** @type {number[]} of the colour of each of them */ strength;
+  /** @type {boolean} whether one of them is taken back easily */ tentative;
+  /** @type {Map<number, ArrayLike<number>[]>} where the queries of a step looked, by step; see maskpanel.js */
+  looks = new Map();
+  /** @type {Map<string, Promise<unknown>> | undefined} what was asked about it; see causes.js */ answers;
+  /** @type {Map<number, number>} */ asked = new Map();
+  /** @type {Map<string, [seen: number, peak: number]>} */ peaks = new Map();
+  /** @type {Lane | undefined} */ narrowed;
+  kept = 0; // bytes of masks
+
+  /** @param {Payload} trace */
   static async open(trace) {
     const lane = new Lane(trace);
-    await lane.append(trace.steps ?? []);
+    await lane.append(trace.steps);
     for (const verdict of trace.causes ?? []) lane.judge(verdict);
     lane.diagnose(trace.diagnosis);
     return lane;
   }
 
+  /** @param {Payload} trace */
   constructor(trace) {
-    const { start, settings, block_size: size, prompt_tokens: prompt } = trace;
-    const steps = trace.steps ?? [];
+    const { start, steps, settings, block_size: size, prompt_tokens: prompt } = trace;
     this.length = start.tokens.length;
+    const about = /** @type {Described} */ (trace.about);
     this.about = clean({
-      ...trace.about,
-      title: trace.about.title || trace.decoder,
-      shadow: trace.about.shadow || steps.some((step) => step.mask !== undefined || step.rows),
+      ...about,
+      title: about.title || trace.decoder,
+      shadow: about.shadow || steps.some((step) => step.mask !== undefined || step.rows),
     });
     this.kinds = this.about.states?.length ? this.about.states : STATES;
     this.letters = new Map(this.kinds.map((kind, n) => [kind.letter, n]));
-    this.strength = this.kinds.map(({ role }, n) => (this.kinds.slice(n + 1).some((other) => other.role === role) ? PALE : 1));
+    this.strength = this.kinds.map(({ role }, n) =>
+      this.kinds.slice(n + 1).some((other) => other.role === role) ? PALE : 1,
+    );
     this.tentative = this.kinds.some(({ role }) => role === 'tentative');
     const block = size ?? settings.block_length;
     this.head = {
@@ -54,41 +83,46 @@ export class Lane {
       model: sentence(trace.model, 120),
       layers: trace.num_layers,
       prompt: sentence(trace.prompt, 4000),
-      block: Number.isInteger(block) && block > 0 && block < this.length ? block : this.length,
+      block:
+        typeof block === 'number' && Number.isInteger(block) && block > 0 && block < this.length ? block : this.length,
       lead: size ? prompt.length % size : 0,
-      sees: size,
+      sees: size ?? null,
       mask: trace.mask_id,
       eos: trace.eos_id,
     };
     this.asks = trace.asks ?? false; // what a long region tells of its positions is asked for
-    this.limits = this.about.thresholds.map((threshold) => threshold.at).filter((at) => at != null); // what confidences are compared with
-    this.board = clean(trace.annotation?.board) ?? null; // how its first tokens stand in rows
+    this.limits = this.about.thresholds.map((threshold) => threshold.at).filter((at) => at != null);
+    this.board = clean(trace.annotation?.board) ?? null;
     this.prompt = prompt;
-    this.words = new Map();
     this.learn(trace.token_text);
     this.fixed = Uint8Array.from(trace.fixed);
     this.free = [...this.fixed.keys()].filter((i) => !this.fixed[i]);
-    this.kept = 0; // bytes of masks
-    this.frames = [];
-    const given = this.length - this.free.length;
-    this.push({ index: 0, block: [0, Math.min(this.head.block - this.head.lead, this.length)], columns: { confidence: start.confidence }, events: { edited: start.edited ?? [] }, ...start }, {
-      columns: {}, say: startOf(start.states, given, this.kinds.find(({ role }) => role === 'blank')),
+    const blank = this.kinds.find(({ role }) => role === 'blank');
+    const say = startOf(start.states, this.length - this.free.length, blank);
+    const begun = this.push({
+      index: 0,
+      block: [0, Math.min(this.head.block - this.head.lead, this.length)],
+      columns: { confidence: start.confidence },
+      events: { edited: start.edited ?? [] },
+      ...start,
+      annotation: { ...start.annotation, say },
     });
-    this.asked = new Map();
-    this.looks = new Map(); // where the queries of a step looked, by step; see maskpanel.js
-    this.causes = new Map();
-    this.diagnosis = null;
+    begun.columns = {};
     const { columns } = this.about;
     const mirrored = new Set(columns.map((column) => column.mirror));
     this.sides = columns.filter((column) => !mirrored.has(column.name)); // each a lane beside the score
     this.mapped = this.sides.find((column) => column.range) || null; // what the score can show in place of the states
   }
 
-  /** The number of the block of a position; a prompt may have begun the first one. */
+  /**
+   * The number of the block of a position; a prompt may have begun the first one.
+   * @param {number} i
+   */
   blockOf(i) {
     return Math.floor((i + this.head.lead) / this.head.block);
   }
 
+  /** @param {number} i */
   begins(i) {
     return this.blockOf(i) !== this.blockOf(i - 1);
   }
@@ -101,72 +135,126 @@ export class Lane {
     return this.frames[this.last].finished;
   }
 
-  /** The frame at a step; a trace that has ended stays as it ended. */
+  /**
+   * The frame at a step; a trace that has ended stays as it ended.
+   * @param {number} step
+   */
   at(step) {
     return this.frames[Math.min(step, this.last)];
   }
 
+  /** @param {Record<string, string>} [words] */
   learn(words) {
     for (const [id, text] of Object.entries(words ?? {})) this.words.set(+id, shown(text));
   }
 
-  /** The state that a letter stands for. */
+  /**
+   * The state that a letter stands for.
+   * @param {string} letter
+   */
   kind(letter) {
-    return this.kinds[this.letters.get(letter)] ?? this.kinds[0];
+    return this.kinds[this.letters.get(letter) ?? 0];
   }
 
-  /** As which of M, C and U the state with this letter looks. */
+  /**
+   * As which of M, C and U the state with this letter looks.
+   * @param {string} letter
+   */
   look(letter) {
     return LETTER[CODE[this.kind(letter).role]];
   }
 
-  /** The state of a position in a frame. */
+  /**
+   * The state of a position in a frame.
+   * @param {Frame} frame @param {number} i
+   */
   state(frame, i) {
     return this.kinds[frame.kinds[i]];
   }
 
+  /** @param {number} id */
   word(id) {
     return this.words.get(id) ?? `<${id}>`;
   }
 
-  /** Where a position is, in words. */
+  /**
+   * Where a position is, in words.
+   * @param {number} i
+   */
   place(i) {
     const { board } = this;
-    return board && i < board.given.length ? `row ${Math.floor(i / board.width) + 1}, column ${(i % board.width) + 1}` : `position ${i}`;
+    return board && i < board.given.length
+      ? `row ${Math.floor(i / board.width) + 1}, column ${(i % board.width) + 1}`
+      : `position ${i}`;
   }
 
-  /** Whether another lane's frame holds something else at a position: another token, or another text where models differ. */
+  /**
+   * Whether another lane's frame holds something else at a position: another token, or another text where models differ.
+   * @param {Frame} frame @param {number} i @param {Lane} other @param {Frame} there
+   */
   differs(frame, i, other, there) {
     if (!frame.states[i] || !there.states[i]) return !frame.states[i] !== !there.states[i];
     if (this.head.model === other.head.model) return frame.tokens[i] !== there.tokens[i];
     return bare(this.word(frame.tokens[i])) !== bare(other.word(there.tokens[i]));
   }
 
-  /** What stands at the free positions of a frame. */
+  /**
+   * What stands at the free positions of a frame.
+   * @param {Frame} frame
+   */
   answer(frame) {
     return this.free.map((i) => (frame.states[i] ? this.word(frame.tokens[i]) : '·')).join(' ');
   }
 
-  /** The same trace with its free positions only. */
+  /**
+   * The same trace with its free positions only.
+   * @returns {Lane}
+   */
   get freeOnly() {
     if (this.narrowed?.frames.length === this.frames.length) return this.narrowed;
     const { free } = this;
-    const pick = (row) => free.map((i) => row[i]);
+    /** @template T @param {ArrayLike<T> | Record<number, T>} row @returns {T[]} */
+    const pick = (row) => free.map((i) => /** @type {ArrayLike<T>} */ (row)[i]);
+    /** @param {Frame['columns']} all */
     const columns = (all) => Object.fromEntries(Object.entries(all).map(([name, row]) => [name, pick(row)]));
     const frames = this.frames.map((frame) => ({
-      ...frame, tokens: pick(frame.tokens), states: pick(frame.states), kinds: pick(frame.kinds), drafted: pick(frame.drafted), confidence: pick(frame.confidence), columns: columns(frame.columns),
-      revoked: pick(frame.revoked), ghost: pick(frame.ghost), marks: pick(frame.marks), soft: pick(frame.soft),
+      ...frame,
+      tokens: pick(frame.tokens),
+      states: pick(frame.states),
+      kinds: pick(frame.kinds),
+      drafted: pick(frame.drafted),
+      confidence: pick(frame.confidence),
+      columns: columns(frame.columns),
+      revoked: pick(frame.revoked),
+      ghost: pick(frame.ghost),
+      marks: pick(frame.marks),
+      soft: pick(frame.soft),
     }));
-    this.narrowed = Object.assign(Object.create(this), { positions: free, length: free.length, fixed: new Uint8Array(free.length), free: free.map((_, n) => n), frames, sides: [], mapped: null });
-    return this.narrowed;
+    const narrowed = Object.assign(Object.create(this), {
+      positions: free,
+      length: free.length,
+      fixed: new Uint8Array(free.length),
+      free: free.map((_, n) => n),
+      frames,
+      sides: [],
+      mapped: null,
+    });
+    this.narrowed = narrowed;
+    return narrowed;
   }
 
-  /** A column's number at a position, or null. */
+  /**
+   * A column's number at a position, or null.
+   * @param {Frame} frame @param {string} column @param {number} i
+   */
   static value(frame, column, i) {
     return frame.columns[column]?.[i] ?? null;
   }
 
-  /** The same as a share of what the column can be; of the largest seen where it has no bound. */
+  /**
+   * The same as a share of what the column can be; of the largest seen where it has no bound.
+   * @param {Frame} frame @param {FullColumn} column @param {number} i
+   */
   share(frame, column, i) {
     const value = Lane.value(frame, column.name, i);
     if (value === null) return null;
@@ -174,127 +262,103 @@ export class Lane {
     return Math.max(0, Math.min(1, (value - low) / (high - low)));
   }
 
+  /** @param {string} name */
   largest(name) {
-    this.peaks ??= new Map();
     const [seen, peak] = this.peaks.get(name) || [0, 0];
     if (seen === this.frames.length) return peak || 1;
-    const found = Math.max(peak, ...this.frames.slice(seen).map((frame) => Math.max(0, ...(frame.columns[name] || []))));
+    const found = Math.max(
+      peak,
+      ...this.frames.slice(seen).flatMap((frame) => (frame.columns[name] ?? []).map((value) => value ?? 0)),
+    );
     this.peaks.set(name, [this.frames.length, found]);
     return found || 1;
   }
 
+  /** @param {StepPayload[]} steps */
   async append(steps) {
     await receive(steps);
     for (const step of steps) {
-      if (step.index !== this.frames.length) throw new Error(`Step ${step.index} came after step ${this.last}; decode the prompt again.`);
+      if (step.index !== this.frames.length)
+        throw new Error(`Step ${step.index} came after step ${this.last}; decode the prompt again.`);
       this.learn(step.words);
       this.push(step);
     }
   }
 
-  /** A step, or the moment before the first one, as a frame. */
-  push(step, more) {
-    const before = this.frames.at(-1);
-    const { events = {}, annotation = {}, drafts = {} } = step;
-    const kinds = Uint8Array.from(step.states, (letter) => this.letters.get(letter));
-    const states = kinds.map((kind) => CODE[this.kinds[kind].role]);
-    const drafted = states.map((_, i) => Number(Object.hasOwn(drafts, i)));
-    const nothing = this.head.mask ?? -1; // noise is never read
-    const marked = (counts, positions = []) => {
-      for (const i of positions) counts[i] = Math.min(255, counts[i] + 1);
-      return counts;
-    };
-    const frame = new Frame({
-      lane: this,
-      before,
-      step,
-      index: step.index,
-      block: step.block,
-      tokens: Int32Array.from(step.tokens, (token, i) => (drafted[i] ? drafts[i] : states[i] ? token : nothing)),
-      states,
-      kinds,
-      drafted,
-      confidence: step.columns.confidence,
-      columns: step.columns,
-      events,
-      revoked: marked(before?.revoked.slice() ?? new Uint8Array(this.length), events.demoted),
-      replaced: marked(before?.replaced.slice() ?? new Uint8Array(this.length), events.replaced),
-      ghost: before?.ghost.slice() ?? new Int32Array(this.length).fill(-1),
-      tags: [],
-      soft: {},
-      graph: step.graph ?? null,
-      cells: step.cells,
-      marks: new Uint8Array(this.length),
-      life: [],
-      say: sentence(annotation.say ?? this.told(step)),
-      notes: clean(step.notes ?? {}),
-      ended: step.ended_by && sentence(step.ended_by),
-      took: [1000 * (step.forward_seconds ?? 0), 1000 * (step.other_seconds ?? 0), step.peak_bytes == null ? null : Math.round(step.peak_bytes / 1e6)],
-      finished: states.every((state) => state === CODE.decided) && !step.goes_on,
-      right: annotation.right ?? null,
-      look: this.board && (clean(annotation.look) ?? BARE),
-      hidden: step.hidden ? { position: step.hidden[0], check: step.hidden[1], say: sentence(annotation.hidden ?? 'a token was hidden by hand') } : null, // what this pass was kept from seeing
-      revokes: !!events.demoted,
-      ...more,
-    });
-    for (const i of step.soft?.positions ?? []) frame.soft[i] = guesses(step.soft, i, (p) => p > 0);
-    for (const i of events.demoted ?? []) frame.ghost[i] = before.tokens[i];
-    this.mark(frame);
-    this.tag(frame);
+  /**
+   * A step, or the moment before the first one, as a frame.
+   * @param {StepPayload} step
+   */
+  push(step) {
+    const frame = new Frame(this, step, this.frames.at(-1));
     this.frames.push(frame);
-    if (before && !this.asks && this.length <= LIVES_AT_ONCE) for (let i = 0; i < this.length; i++) frame.life[i] = new Slice(frame, i, step);
+    if (frame.before && !this.asks && this.length <= SLICES_AT_ONCE)
+      for (let i = 0; i < this.length; i++) frame.slices[i] = new Slice(frame, i, step);
+    return frame;
   }
 
-  /** What happened in a step, where nothing was told beside it: in a file of version 2. */
-  told({ index, events }) {
-    const parts = Object.entries(events ?? {}).filter(([, positions]) => positions.length)
-      .map(([name, { length }]) => `${this.about.events[name]?.title ?? name}: ${length} position${length === 1 ? '' : 's'}`);
-    return `Step ${index}. ${parts.join('; ') || 'Nothing changed'}.`;
-  }
-
-  /** A verdict and its causes, each [position, word, probability, state, whether the mask hid it]. */
-  judge({ step, position, token, path, state, actual, causes = [], left = [], share = null, annotation = {} }, words) {
+  /**
+   * A verdict and its causes, each [position, word, probability, state, whether the mask hid it].
+   * @param {Judged} verdict @param {Record<string, string>} [words] @returns {Verdict}
+   */
+  judge({ step, position, token, path, state, actual, causes = [], left = [], share = null, annotation }, words) {
     this.learn(words);
     const { tokens } = this.frames[step - 1];
-    const word = (place) => this.word(place < 0 ? this.prompt.at(place) : tokens[place]);
+    /** @param {number} place */
+    const word = (place) => this.word(place < 0 ? (this.prompt.at(place) ?? -1) : tokens[place]);
+    /** @type {Verdict} */
     const verdict = {
-      step, position, word: this.word(token), path: sentence(path), actual: +rounded(actual, 4), state,
-      causes: causes.map((each) => [each.position, word(each.position), +rounded(each.without, 4), each.state, Number(each.shown ?? false)]),
-      left: left.length, share, because: sentence(annotation.because ?? ''), note: sentence(annotation.say ?? ''),
+      step,
+      position,
+      word: this.word(token),
+      path: sentence(path),
+      actual: +rounded(actual, 4),
+      state,
+      causes: causes.map((each) => [
+        each.position,
+        word(each.position),
+        +rounded(each.without, 4),
+        each.state ?? '',
+        Number(each.shown ?? false),
+      ]),
+      left: left.length,
+      share,
+      because: sentence(annotation?.because ?? ''),
+      note: sentence(annotation?.say ?? ''),
     };
     this.causes.set(`${step}/${position}`, verdict);
     return verdict;
   }
 
-  /** Where the answer was lost, as far as it is known; null where nobody has looked. */
+  /**
+   * Where the answer was lost, as far as it is known; null where nobody has looked.
+   * @param {Diagnosis | null} [record]
+   */
   diagnose(record) {
-    this.diagnosis = record?.annotation ? clean({ ...record, sentences: record.sentences ?? [] }) : null;
+    const diagnosed = /** @type {Diagnosed | null} */ (record?.annotation ? record : null);
+    this.diagnosis = diagnosed && clean({ ...diagnosed, sentences: diagnosed.sentences ?? [] });
   }
 
-  mark(frame) {
-    for (const event of EVENTS) for (const i of frame.events[event.key] || []) frame.marks[i] |= event.bit;
-  }
-
-  /** The decoder's own events that have a sign, and the number that belongs to it. */
-  tag(frame) {
-    for (const [name, event] of Object.entries(this.about.events)) {
-      if (!event.mark) continue;
-      const symbol = this.about.columns.find((column) => column.name === event.value)?.symbol;
-      for (const i of frame.events[name] || []) frame.tags[i] = { ...event, symbol, number: Lane.value(frame, event.value, i) };
-    }
-  }
-
-  /** Bytes per row of a frame's mask. */
+  /**
+   * Bytes per row of a frame's mask.
+   * @param {Frame} frame
+   */
   static stride(frame) {
     return ((frame.plain ? 1 : 2) * (frame.block[1] - frame.block[0]) + 7) >> 3;
   }
 
-  /** Whether a token was hidden by hand from what was predicted at a position. */
+  /**
+   * Whether a token was hidden by hand from what was predicted at a position.
+   * @param {Frame} frame @param {number} place @param {number} position
+   */
   static hides({ hidden }, place, position) {
     return !!hidden && hidden.position === place && (hidden.check ?? position) === position;
   }
 
-  /** Whether the query at a position, in path 'x' or 's', sees the token at another position. */
+  /**
+   * Whether the query at a position, in path 'x' or 's', sees the token at another position.
+   * @param {Frame} frame @param {string} path @param {number} i @param {number} j
+   */
   static sees(frame, path, i, j) {
     const [start, end] = frame.block;
     if (!frame.mask || i < start || i >= end || j < start || j >= end) return !Lane.hides(frame, j, i);
@@ -303,12 +367,10 @@ export class Lane {
     return !!(frame.mask[row * Lane.stride(frame) + (column >> 3)] & (128 >> (column & 7)));
   }
 
-  /** The depth matrix of a frame, bytes [2B × 2B]: 0 where the mask is open or nothing arrives; null without a shadow. */
-  depth(frame) {
-    return frame.depth;
-  }
-
-  /** Sees to it that a frame has the cells of its graph, bytes [n × n]; resolves to true if they have just arrived. */
+  /**
+   * Sees to it that a frame has the cells of its graph, bytes [n × n]; resolves to true if they have just arrived.
+   * @param {Frame} frame @param {() => Promise<{ cells: string }>} [fetch]
+   */
   async fetchCells(frame, fetch) {
     if (!frame.graph || frame.cells || frame.asking) return false;
     frame.asking = true;
@@ -321,120 +383,29 @@ export class Lane {
     return true;
   }
 
-  /** Sees to it that every frame has this position's slice; resolves to true if something new arrived. */
-  async fetchLife(position, fetch) {
-    if (!this.frames.some((frame, t) => t && !frame.life[position])) return false;
+  /**
+   * Sees to it that every frame has this position's slice; resolves to true if something new arrived.
+   * @param {number} position
+   * @param {(position: number) => Promise<{ steps: Partial<Step>[], words: Record<string, string> }>} [fetch]
+   */
+  async fetchHistory(position, fetch) {
+    if (!this.frames.some((frame, t) => t && !frame.slices[position])) return false;
     if (this.asks) {
       if (this.asked.get(position) === this.last) return false;
       this.asked.set(position, this.last);
     }
-    const life = this.asks ? await fetch?.(position) : { steps: this.frames.slice(1).map((frame) => frame.step) };
-    if (!life?.steps) {
+    const history = this.asks
+      ? await fetch?.(position)
+      : { steps: this.frames.slice(1).map((frame) => frame.step), words: undefined };
+    if (!history?.steps) {
       this.asked.delete(position);
       return false;
     }
-    this.learn(life.words);
-    life.steps.forEach((step, k) => {
+    this.learn(history.words);
+    history.steps.forEach((step, k) => {
       const frame = this.frames[k + 1];
-      if (frame) frame.life[position] = new Slice(frame, position, step);
+      if (frame) frame.slices[position] = new Slice(frame, position, step);
     });
     return true;
-  }
-}
-
-/** The likeliest tokens at a position, [id, ten-thousandths, …]. */
-function guesses({ positions, k, ids, p }, position, wanted = () => true) {
-  const at = positions.indexOf(position) * k;
-  return ids.slice(at, at + k).flatMap((id, n) => (wanted(p[at + n]) ? [id, p[at + n]] : []));
-}
-
-/** One step, as panels draw it. What takes a while to unpack or to find out is made when it is looked at. */
-class Frame {
-  constructor(values) {
-    Object.assign(this, values);
-    const { rows } = this.step;
-    if (rows) this.lane.kept += rows.bytes.length;
-    this.drawn = !!rows && this.block[1] - this.block[0] <= MASK_BLOCK && this.lane.kept <= MASKS_KEPT;
-  }
-
-  /** Whether the mask is of the block alone, without a shadow. */
-  get plain() {
-    return this.step.rows?.size === this.block[1] - this.block[0];
-  }
-
-  /** The mask's rows of packed bits, in the order of positions, and perhaps one more for what the outside sees. */
-  get bits() {
-    if (!this.drawn) return null;
-    const { rows } = this.step;
-    this.unpacked ??= rows.inOrder ? rows.bytes : inOrder(rows, this.block, this.before);
-    return this.unpacked;
-  }
-
-  get mask() {
-    const { bits } = this;
-    return bits && bits.subarray(0, this.step.rows.size * strideOf(this.step.rows.size));
-  }
-
-  get depth() {
-    if (!this.drawn || this.plain) return null;
-    const { size, height } = this.step.rows;
-    this.reached ??= reachDepth(this.bits, size, height, this.lane.head.layers);
-    return this.reached;
-  }
-
-  /** The verifications that hidden candidates reach; see reach.js. */
-  get heard() {
-    this.hearing ??= this.depth ? contaminations(this.depth, this.block, this.before, this.lane.fixed) : new Map();
-    return this.hearing;
-  }
-
-  /** The same as the fewest layers by position. */
-  get contaminated() {
-    return Object.fromEntries([...this.heard].map(([position, { layers }]) => [position, layers]));
-  }
-}
-
-/** What the inspector shows of one position at a step: y sentence, paths and d the one that decided, g the cells of its row of
- *  the graph that the rule looked at, as [position, byte, …], k a sentence about a contaminated verification. */
-class Slice {
-  constructor(frame, position, { why, paths, annotation, cells }) {
-    Object.assign(this, { frame, position, told: why?.[position] ?? annotation?.why?.[position], tables: paths ?? {}, row: Array.isArray(cells) ? cells : null });
-  }
-
-  get y() {
-    const { frame, frame: { before, lane, tokens }, position: i, told } = this;
-    if (told != null) return sentence(told);
-    const [was, is] = [before, frame].map((moment) => lane.state(moment, i).title);
-    return tokens[i] === before.tokens[i] && was === is ? `Nothing changed here in this step: ${is}.` : `From ${was} to ${is}; the file has no sentence about it.`;
-  }
-
-  get paths() {
-    const there = Object.entries(this.tables).filter(([, { positions, k }]) => k && positions.includes(this.position));
-    return there.length ? Object.fromEntries(there.map(([name, table]) => [sentence(name), guesses(table, this.position)])) : undefined;
-  }
-
-  get d() {
-    const { paths } = this;
-    return paths && (this.frame.lane.about.paths.map((path) => path.name).filter((name) => Object.hasOwn(paths, name)).at(-1) ?? Object.keys(paths).at(-1));
-  }
-
-  get g() {
-    const { graph, cells } = this.frame;
-    const at = graph?.positions.indexOf(this.position) ?? -1;
-    const row = this.row ?? (cells?.length && at >= 0 ? cells.subarray(at * graph.positions.length) : null);
-    if (!row || at < 0) return undefined;
-    const before = graph.positions.slice(0, at).map((i, k) => [i, row[k]]).filter(([i]) => !Object.hasOwn(graph.blocked, i));
-    return before.length ? before.sort((a, b) => b[1] - a[1]).flat() : undefined;
-  }
-
-  get k() {
-    const { frame: { lane, before, heard }, position } = this;
-    const found = heard.get(position);
-    if (!found) return undefined;
-    const { layers, candidates } = found;
-    const names = candidates.slice(0, 2).filter((j) => j !== position).map((j) => `'${lane.word(before.tokens[j])}'`).join(', ');
-    const what = [candidates.includes(position) && 'its own token', names].filter(Boolean).join(' and ');
-    const more = candidates.length > 3 ? ` and ${candidates.length - 3} more` : '';
-    return `Contaminated: ${what}${more}, hidden from this verification, can reach it through ${layers} layer${layers === 1 ? '' : 's'}.`;
   }
 }

@@ -5,7 +5,7 @@ import { STATES } from './events.js';
 import { broken, inflated, strideOf } from './masks.js';
 
 /** @import { StateKind } from './schema.js' */
-/** @import { StepPayload } from './unpack.js' */
+/** @import { StepPayload } from './types.js' */
 /** @typedef {{ masks: number, graphs: number, graph: number }} Limits */
 
 /**

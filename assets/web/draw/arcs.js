@@ -3,7 +3,8 @@
 
 import { h, put, setText, twoShort } from './dom.js';
 
-/** @import { Frame, Lane } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { Grid } from './grid.js' */
 
 const HIGH = 44;

@@ -3,7 +3,8 @@
 import { sized, threeShort } from './dom.js';
 import { diamond, segment, triangle } from './shapes.js';
 
-/** @import { Cause, Lane, Limit, Verdict } from '../data/unpack.js' */
+/** @import { Cause, Limit, Verdict } from '../data/types.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { Pen, Sheet, Theme } from './types.js' */
 
 export const ROW = 19;

@@ -3,7 +3,8 @@
 
 import { h, put } from './dom.js';
 
-/** @import { Lane, Look } from '../data/unpack.js' */
+/** @import { Look } from '../data/schema.js' */
+/** @import { Lane } from '../data/unpack.js' */
 
 const SHAPES = {
   board: { cell: 52, most: 96, gutter: 9, between: 14, label: 12, off: 4 },
@@ -26,7 +27,7 @@ export class Board {
 
   /** @param {Lane} lane @param {keyof typeof SHAPES} size @param {HTMLButtonElement[]} cells */
   constructor(lane, size, cells) {
-    const { width, box, given } = /** @type {import('../data/unpack.js').Board} */ (lane.board);
+    const { width, box, given } = /** @type {import('../data/schema.js').Layout} */ (lane.board);
     Object.assign(this, {
       columns: width,
       rows: given.length / width,

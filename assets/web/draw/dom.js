@@ -4,7 +4,7 @@ import { rounded } from '../data/texts.js';
 
 /** @import { Attributes, Child, Pen, Sheet, Tags, Theme } from './types.js' */
 /** @import { Kind } from '../data/events.js' */
-/** @import { Right } from '../data/unpack.js' */
+/** @import { Right } from '../data/types.js' */
 
 const SVG = new Set(['svg', 'path', 'rect', 'circle', 'text', 'g', 'defs', 'clipPath', 'desc', 'foreignObject']);
 

@@ -6,7 +6,8 @@ import { badge, h, lettered, measuring, put, setText, two, twoShort, zigzag } fr
 import { EVENTS, eventsOf } from '../data/events.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
-/** @import { Frame, Tag } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Tag } from '../data/types.js' */
 
 const REST = 120; // milliseconds
 const LONG = 2; // letters of a word that is still large in a cell

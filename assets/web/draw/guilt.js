@@ -4,7 +4,8 @@
 import { h } from './dom.js';
 import { letterOf } from './winnable.js';
 
-/** @import { Diagnosed, Frame } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Diagnosed } from '../data/types.js' */
 /** @import { Grid } from './grid.js' */
 
 const RAIL = 11; // pixels from the tokens to the line below them

@@ -5,7 +5,7 @@ import { sized } from './dom.js';
 import { segment } from './shapes.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
-/** @import { Frame } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
 /** @import { Pen, Sheet, Theme } from './types.js' */
 
 const UPPER = 34;
@@ -142,7 +142,7 @@ export class Mask {
       this.each = 0;
       return;
     }
-    this.depth = layers ? this.lane.depth(this.frame) : null;
+    this.depth = layers ? this.frame.depth : null;
     this.layers = layers;
     this.weights = weights;
     const view = this.count / this.zoom;

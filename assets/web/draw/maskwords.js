@@ -4,7 +4,7 @@ import { h, two } from './dom.js';
 import { rich } from './symbols.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
-/** @import { Frame } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
 /** @import { Cell, Mask } from './mask.js' */
 
 const LONGEST_BLOCK = 512; // see MAX_MASK_BLOCK in visual/payload.py

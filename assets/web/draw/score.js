@@ -9,7 +9,7 @@ import { Sides } from './sides.js';
 import { LETTER, Lane } from '../data/unpack.js';
 import { SLOT, Winnable } from './winnable.js';
 
-/** @import { Frame } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
 /** @import { Column } from '../data/schema.js' */
 /** @import { Columns } from './axis.js' */
 /** @import { Pen, Sheet, Theme } from './types.js' */

@@ -7,7 +7,7 @@ import { GLOSSARY } from './symbols.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
 /** @import { Column } from '../data/schema.js' */
-/** @import { Frame } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
 /** @import { Score } from './score.js' */
 /** @import { Pen } from './types.js' */
 

@@ -3,7 +3,7 @@
 import { sized, twoShort } from './dom.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
-/** @import { Frame } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
 /** @import { Sheet, Theme, Weight } from './types.js' */
 
 const LABEL = 74;

@@ -2,7 +2,7 @@
 
 import { h } from './dom.js';
 
-/** @import { Cause, Hidden, Verdict } from '../data/unpack.js' */
+/** @import { Cause, Hidden, Verdict } from '../data/types.js' */
 /** @import { Grid } from './grid.js' */
 
 const FULL = 0.5; // the effect that has the full tint

@@ -8,7 +8,8 @@ import { rich } from '../draw/symbols.js';
 import { Tint } from '../draw/tint.js';
 import { SIDES, showSide, sideTabs } from './side.js';
 
-/** @import { Cause, Lane, Limit, Verdict } from '../data/unpack.js' */
+/** @import { Cause, Limit, Verdict } from '../data/types.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { State, Viewer } from './types.js' */
 /** @import { Sheet } from '../draw/types.js' */
 

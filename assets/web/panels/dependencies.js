@@ -6,7 +6,7 @@ import { rich } from '../draw/symbols.js';
 import { LETTER, Lane } from '../data/unpack.js';
 import { showSide, sideTabs } from './side.js';
 
-/** @import { Frame } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
 /** @import { Graph, Relation } from '../data/schema.js' */
 /** @import { State, Viewer } from './types.js' */
 /** @import { Pen, Sheet, Theme } from '../draw/types.js' */
@@ -263,8 +263,8 @@ export class Dependencies {
   word(i) {
     const { frame, viewer } = this;
     if (frame.states[i]) return viewer.lane.word(frame.tokens[i]);
-    const slice = frame.life[i];
-    const guess = slice?.paths?.[slice.d ?? '']?.[0];
+    const slice = frame.slices[i];
+    const guess = slice?.paths?.[slice.decider ?? '']?.[0];
     return guess == null ? '· · ·' : viewer.lane.word(guess);
   }
 

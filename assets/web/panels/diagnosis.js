@@ -9,7 +9,8 @@ import { letterOf } from '../draw/winnable.js';
 import { openDiagnosis, showSide, sideTabs } from './side.js';
 
 /** @import { Diagnosis as Found, Strip } from '../data/schema.js' */
-/** @import { Diagnosed, Lane } from '../data/unpack.js' */
+/** @import { Diagnosed } from '../data/types.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { State, Viewer } from './types.js' */
 /** @typedef {{ expected: string, asked: boolean, stopped: boolean, anew: boolean, refused: string }} Wish */
 

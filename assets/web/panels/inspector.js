@@ -10,7 +10,7 @@ import { More } from './more.js';
 import { Predictions } from './predictions.js';
 import { WhatIf } from './whatif.js';
 
-/** @import { Frame, Slice } from '../data/unpack.js' */
+/** @import { Frame, Slice } from '../data/frame.js' */
 /** @import { Column } from '../data/schema.js' */
 /** @import { Edit, Viewer } from './types.js' */
 /** @import { Weight } from '../draw/types.js' */
@@ -120,7 +120,7 @@ export class Inspector {
   need() {
     const { viewer } = this;
     const { lane } = viewer;
-    return lane.fetchLife(
+    return lane.fetchHistory(
       viewer.state.position,
       viewer.host.ask && ((position) => viewer.ask('life', { position, steps: lane.last })),
     );
@@ -158,7 +158,7 @@ export class Inspector {
 
   draw() {
     const { lane, frame, position } = this;
-    const slice = frame.life[position];
+    const slice = frame.slices[position];
     const state = LETTER[frame.states[position]];
     const fixed = !!lane.fixed[position];
     const { letter, title } = lane.state(frame, position);
@@ -215,17 +215,17 @@ export class Inspector {
         : fixed
           ? BEFORE.given(this.lane.head)
           : BEFORE.free(this.lane.state(frame, position).title)
-      : (slice?.y ?? '…');
+      : (slice?.sentence ?? '…');
     const cause = this.lane.causes.get(`${frame.index}/${position}`)?.because;
-    const key = `${text}|${slice?.k || ''}|${cause || ''}`;
+    const key = `${text}|${slice?.warning || ''}|${cause || ''}`;
     if (this.whyKey === key) return;
     this.whyKey = key;
     put(
       this.why,
       cause ? [rich(text.slice(0, -1)), '; ', h('b', {}, rich(cause)), '.'] : rich(text),
-      slice?.k ? h('span', { class: 'dv-warn' }, ' ', rich(slice.k)) : null,
+      slice?.warning ? h('span', { class: 'dv-warn' }, ' ', rich(slice.warning)) : null,
     );
-    this.why.title = slice?.k ? `${text} ${slice.k}` : text;
+    this.why.title = slice?.warning ? `${text} ${slice.warning}` : text;
     this.why.classList.toggle('dv-long', key.length > 215);
   }
 

@@ -8,7 +8,8 @@ import { GLOSSARY, symbol } from '../draw/symbols.js';
 import { inflate } from '../data/packed.js';
 import { showSide, sideTabs } from './side.js';
 
-/** @import { Frame, Lane } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { State, Viewer } from './types.js' */
 /** @import { Sheet } from '../draw/types.js' */
 /** @import { Cell } from '../draw/mask.js' */

@@ -3,7 +3,8 @@
 import { h, put, twoShort } from '../draw/dom.js';
 import { Lane } from '../data/unpack.js';
 
-/** @import { Described, Frame, Slice } from '../data/unpack.js' */
+/** @import { Frame, Slice } from '../data/frame.js' */
+/** @import { Described } from '../data/types.js' */
 
 const MOST = 3; // bars
 
@@ -37,7 +38,7 @@ export class More {
     const before = lane.frames[Math.max(0, frame.index - 1)];
     const made = before.soft[position];
     if (graph) {
-      const looked = slice?.g || [];
+      const looked = slice?.looked || [];
       /** @type {Row[]} */
       const rows = looked
         .filter((_, k) => k % 2 === 0)

@@ -4,7 +4,9 @@ import { h, put, setText, twoShort } from '../draw/dom.js';
 import { rich, symbol } from '../draw/symbols.js';
 import { LETTER } from '../data/unpack.js';
 
-/** @import { Described, Frame, Lane, Slice } from '../data/unpack.js' */
+/** @import { Frame, Slice } from '../data/frame.js' */
+/** @import { Described } from '../data/types.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { Path } from '../data/schema.js' */
 /** @import { WhatIf } from './whatif.js' */
 
@@ -61,7 +63,7 @@ export class Predictions {
   /** @param {Lane} lane @param {Frame} frame @param {number} position @param {Slice | undefined} slice */
   draw(lane, frame, position, slice) {
     const fixed = !!lane.fixed[position];
-    const deciding = slice?.d;
+    const deciding = slice?.decider;
     const source = slice?.paths?.[deciding ?? ''];
     this.guesses = source ? source.filter((_, k) => k % 2 === 0) : [];
     const path = lane.about.paths.find((each) => each.name === deciding);
@@ -99,7 +101,7 @@ export class Predictions {
    * @param {number} held @param {string} state
    */
   fill(column, lane, frame, slice, held, state) {
-    const deciding = slice?.d;
+    const deciding = slice?.decider;
     const values = slice?.paths?.[column.key];
     const decides = column.key === deciding;
     column.box.classList.toggle('dv-decides', decides);

@@ -5,7 +5,7 @@ import { Score } from '../draw/score.js';
 import { rich, symbol } from '../draw/symbols.js';
 import { Lane } from '../data/unpack.js';
 
-/** @import { Frame } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
 /** @import { State, Viewer } from './types.js' */
 /** @import { Sheet } from '../draw/types.js' */
 

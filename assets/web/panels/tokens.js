@@ -9,8 +9,10 @@ import { drawAxis } from '../draw/axis.js';
 import { LaneMap } from '../draw/lanemap.js';
 import { GLOSSARY, rich } from '../draw/symbols.js';
 import { whyButton } from './side.js';
+import { Standing } from './standing.js';
 
-/** @import { Frame, Lane, Look as Standing } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { Viewer } from './types.js' */
 
 const BESIDE = 1200; // pixels from which on a board stands beside the other panels
@@ -22,7 +24,7 @@ export class Tokens {
   /** @type {HTMLElement[]} */ passes;
   /** @type {HTMLElement[]} of every lane, the way to what is known of a wrong answer */ whys;
   /** @type {HTMLElement[]} */ rows;
-  /** @type {(Look | null)[]} */ looks;
+  /** @type {(Standing | null)[]} */ looks;
   /** @type {boolean} */ laid;
   /** @type {string | undefined} */ size;
   /** @type {HTMLCanvasElement} */ axis;
@@ -83,7 +85,7 @@ export class Tokens {
     for (const why of this.whys ?? []) why.remove();
     this.whys = lanes.map((_, n) => whyButton(viewer, n));
     this.looks = this.grids.map((grid) =>
-      grid.board ? new Look(many ? null : this.answer, (places) => this.lead(places, grid)) : null,
+      grid.board ? new Standing(many ? null : this.answer, (places) => this.lead(places, grid)) : null,
     );
     this.laid = !many && !!this.grids[0].board;
     if (!this.laid) this.heading.insertBefore(this.legend, viewer.exports.box);
@@ -329,43 +331,6 @@ export class Tokens {
           `${lanes.length > 1 ? `${lane.head.name}, ` : ''}${counts(lane, lane.at(state.step))}: ${words(lane)}.${lane.board ? ` ${lane.at(state.step).look?.say}.` : ''}`,
       )
       .join(' ');
-  }
-}
-
-/** How a board stands: a sentence, in room of its own what cannot be right. */
-class Look {
-  /** @type {Standing | null} */ drawn;
-
-  /** @param {HTMLElement | null} answer @param {(places: number[]) => void} lead */
-  constructor(answer, lead) {
-    this.lead = lead;
-    this.say = h('span', {});
-    this.lines = h('ul', { class: 'dv-clashes' });
-    this.stand = h('div', { class: 'dv-stand' }, answer, this.say);
-    this.box = h('div', { class: 'dv-look' }, this.stand, this.lines);
-  }
-
-  /** @param {Standing | null} look */
-  draw(look) {
-    if (look === this.drawn || !look) return;
-    this.drawn = look;
-    setText(this.say, look.say);
-    // The nth line is about the nth mark, the last one perhaps about all from there on.
-    put(
-      this.lines,
-      look.lines.map((line, n) =>
-        h(
-          'li',
-          {},
-          h(
-            'button',
-            { type: 'button', title: 'select its cells in turn', onclick: () => this.lead(look.marks[n].places) },
-            icon('clash', 13),
-            h('span', {}, rich(line)),
-          ),
-        ),
-      ),
-    );
   }
 }
 

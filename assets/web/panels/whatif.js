@@ -2,7 +2,8 @@
 
 import { buttonsIn, h, put } from '../draw/dom.js';
 
-/** @import { Frame, Lane } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Lane } from '../data/unpack.js' */
 /** @import { Edit } from './types.js' */
 
 export class WhatIf {

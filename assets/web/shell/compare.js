@@ -21,7 +21,7 @@ import { createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Bridge } from '../data/messages.js' */
-/** @import { Right } from '../data/unpack.js' */
+/** @import { Right } from '../data/types.js' */
 /** @import { Asked, Case, Compared, Config, Look, Opened, OpenedTrace, Value, Values } from './types.js' */
 /** @typedef {ReturnType<typeof createSettings>} Settings */
 /** @typedef {{ element: HTMLElement, remove: HTMLElement } & ({ settings: Settings } | { settings?: undefined, opened: Opened })} Slot */

@@ -8,7 +8,8 @@ import { badge, h, icon, judged, judgement, passesOf, put, setText, two, twoShor
 import { rich } from '../draw/symbols.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
-/** @import { Described, Frame, Right } from '../data/unpack.js' */
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Described, Right } from '../data/types.js' */
 /** @import { Child } from '../draw/types.js' */
 /** @import { Tokens } from '../panels/tokens.js' */
 /** @import { Panel, PanelKind, Viewer } from '../panels/types.js' */
@@ -217,7 +218,7 @@ export class First {
   /** @param {Lane} lane @param {Frame} frame */
   say(lane, frame) {
     const told = this.spoken(frame)
-      .map((i) => this.plain(lane, frame, i) ?? frame.life[i]?.y)
+      .map((i) => this.plain(lane, frame, i) ?? frame.slices[i]?.sentence)
       .filter(Boolean)
       .join(' ');
     const [word, , sign] = judgement(frame.right);
@@ -240,7 +241,7 @@ export class First {
   plain(lane, frame, i) {
     const before = lane.frames[frame.index - 1];
     const [limit] = lane.about.thresholds;
-    const slice = frame.life[i];
+    const slice = frame.slices[i];
     const seen = lane.free.filter((j) => j !== i && before?.states[j] && Lane.sees(frame, 's', i, j));
     if (
       !frame.events.demoted?.includes(i) ||
@@ -252,7 +253,7 @@ export class First {
     )
       return null;
     const quoted = (/** @type {number} */ id) => `'${lane.word(id)}'`;
-    const [best, p] = slice.paths[slice.d ?? ''];
+    const [best, p] = slice.paths[slice.decider ?? ''];
     const now =
       best === before.tokens[i]
         ? ''

@@ -14,8 +14,8 @@ import { chosenFiles, onDrop, traceName } from './files.js';
 import { bounded, unpack } from '../data/packed.js';
 import { readTrace } from '../data/trace.js';
 
-/** @import { Payload } from '../data/unpack.js' */
-/** @import { Reader } from '../data/trace.js' */
+/** @import { Payload } from '../data/types.js' */
+/** @import { Reader } from '../data/types.js' */
 /** @import { Child } from '../draw/types.js' */
 /** @typedef {{ name: string, read(most: number): Promise<Uint8Array> }} Source */
 

@@ -1,7 +1,7 @@
 // What the tabs know of each other, and what a page is built from (visual/server/opening.py, lab.py, cases.py).
 
 import type { Bridge, Host, Reply } from '../data/messages.js';
-import type { Payload, Right } from '../data/unpack.js';
+import type { Payload, Right } from '../data/types.js';
 import type { Child } from '../draw/types.js';
 import type { Edit, Panel, State, Viewer } from '../panels/types.js';
 

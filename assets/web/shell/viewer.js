@@ -30,7 +30,7 @@ import { capacity } from '../draw/axis.js';
 import { Transport } from '../panels/transport.js';
 import { Lane } from '../data/unpack.js';
 
-/** @import { Payload, StepPayload } from '../data/unpack.js' */
+/** @import { Payload, StepPayload } from '../data/types.js' */
 /** @import { Theme } from '../draw/types.js' */
 /** @import { Panel, PanelKind, State, ViewerHost } from '../panels/types.js' */
 /** @import { Look, ViewerOptions } from './types.js' */
