@@ -93,7 +93,7 @@ export class Tokens {
       many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box,
       this.laid && h('div', { class: 'dv-side' }, this.looks[0]?.box, this.legend),
     );
-    if (this.laid) this.looks[0]?.stand.append(this.whys[0]);
+    if (this.laid) this.looks[0]?.row.append(this.whys[0]);
     else if (!many) this.verdict.after(this.whys[0]);
     this.lanes.classList.toggle('dv-laid', this.laid);
     this.lanes.classList.toggle('dv-many', many);
@@ -229,7 +229,8 @@ export class Tokens {
   }
 
   draw() {
-    const { lanes, lane, state } = this.viewer;
+    const { viewer } = this;
+    const { lanes, lane, state } = viewer;
     this.grids.forEach((grid, n) => {
       const frame = grid.lane.at(state.step);
       const mine = n === state.lane;
@@ -246,7 +247,8 @@ export class Tokens {
     if (this.laid) this.judge(lane, now);
     lanes.forEach((each, n) => {
       const { index, right } = each.at(state.step);
-      this.whys[n].hidden = !each.finished || index < each.last || right === null || right === true;
+      const wrong = each.finished && index === each.last && right !== null && right !== true;
+      this.whys[n].hidden = !wrong || !(viewer.host.ask || each.diagnosis);
     });
     this.arcs.draw(lane, now, state.position);
     if (lanes.length > 1) this.describe();
@@ -336,8 +338,8 @@ class Look {
     this.lead = lead;
     this.say = h('span', {});
     this.lines = h('ul', { class: 'dv-clashes' });
-    this.stand = h('div', { class: 'dv-stand' }, answer, this.say);
-    this.box = h('div', { class: 'dv-look' }, this.stand, this.lines);
+    this.row = h('div', { class: 'dv-standrow' }, h('div', { class: 'dv-stand' }, answer, this.say));
+    this.box = h('div', { class: 'dv-look' }, this.row, this.lines);
   }
 
   /** @param {Standing | null} look */
