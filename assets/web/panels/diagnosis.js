@@ -222,7 +222,9 @@ export class Diagnosis {
       wish.refused = sentenceOf(error);
     }
     if (this.busy === lane) this.busy = null;
-    if (viewer.lane === lane) viewer.redraw();
+    if (viewer.lane !== lane) return;
+    viewer.redraw();
+    for (const panel of viewer.panels) panel.box.setAttribute('aria-description', panel.text()); // nobody moved
   }
 
   // What can be done.
