@@ -21,6 +21,7 @@ from dard.trace.about import About, Column, Event, Path, Threshold
 if TYPE_CHECKING:
     from dard.analysis.causes import causes, examine
     from dard.analysis.diagnosis import diagnose, diagnosing
+    from dard.analysis.layers import layers
     from dard.core.settings import Settings
     from dard.decoders import Decoder, register_decoder
     from dard.decoding.session import Session, compare, decode
@@ -51,6 +52,7 @@ __all__ = [
     "diagnose",
     "diagnosing",
     "examine",
+    "layers",
     "load_model",
     "record",
     "register_decoder",
@@ -69,6 +71,7 @@ _HOMES = {
     "diagnose": "dard.analysis.diagnosis",
     "diagnosing": "dard.analysis.diagnosis",
     "examine": "dard.analysis.causes",
+    "layers": "dard.analysis.layers",
     "load_model": "dard.models",
     "record": "dard.recording",
     "register_decoder": "dard.decoders",

@@ -71,8 +71,7 @@ class Look:
 
 @dataclass
 class Annotation:
-    """What is told beside a record, made of the trace by `dard.trace.annotations`. A reader may show it; nothing here
-    reads it back.
+    """What is told beside a record, made of the trace by `dard.trace.annotations`: to be shown, never read back.
 
     `say` is a step's sentence, or what the causes of a verdict come to; `because`, what a verdict adds to its
     position's own sentence; `hidden`, which token was hidden by hand. `right`: whether the answer after a step is,
@@ -463,6 +462,7 @@ class Whole(Protocol):
     steps: list[Step]
     causes: list[Verdict]
     diagnosis: Any
+    layers: Any
     eos_id: int | None
     annotation: Annotation | None
 

@@ -23,7 +23,9 @@ from visual.server.studio import Studio
 from visual.tabs.component import quick
 
 ROOT = Path(__file__).resolve().parents[2]
-VIEWER = {"advance", "attention", "branch", "causes", "export", "gif", "graph", "life", "show", "steps", "stop"}
+VIEWER = {
+    "advance", "attention", "branch", "causes", "export", "gif", "graph", "layers", "life", "show", "steps", "stop",
+}  # fmt: skip
 # What links, notebooks, programs and assistants know by these names.
 NAMES = {
     "page": VIEWER | {"check", "compare", "knows", "open_image", "open_trace", "passes", "recorded", "start"},

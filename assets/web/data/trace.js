@@ -138,7 +138,7 @@ function validate(trace, { schema }) {
 
 // What must hold between the parts of a file.
 
-function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: texts, prompt_tokens: prompt, causes = [], annotation }, events) {
+function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: texts, prompt_tokens: prompt, causes = [], layers = [], annotation }, events) {
   const { length } = start.tokens;
   const ranges = new Map([['confidence', [0, 1]], ...(about.columns ?? []).map((column) => [column.name, column.range ?? [0, Infinity]])]);
   const declared = { columns: ranges, notes: ranges, paths: new Set((about.paths ?? []).map((path) => path.name)), events: new Set([...Object.keys(events), ...Object.keys(about.events ?? {})]) };
@@ -197,6 +197,12 @@ function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: tex
     list(where, [position]);
     for (const shown of [false, true]) list(where, found.filter((each) => (each.shown ?? false) === shown).map((each) => each.position));
     list(`${where}.left`, left);
+  });
+  layers.forEach(({ step, position, rows }, k) => {
+    const where = `layers.${k + 1}`;
+    list(where, [position]);
+    const depths = new Set(rows.flatMap((each) => [each.tokens.length, each.confidence.length, each.held.length]));
+    if (step > steps.length || depths.size > 1) refuse(where, 'no such step, or its lists differ in length');
   });
   for (const { tokens, states } of [start, ...steps]) if (tokens.some((token, i) => (token === mask) !== (states[i] === 'M'))) refuse('', 'a masked position holds a token, or a decided one holds none');
 }

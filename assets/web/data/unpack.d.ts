@@ -1,6 +1,6 @@
 // What unpack.js gives to others: lanes of frames. A lane is one trace, a frame one step of it.
 
-import type { About, Column, Event, Graph, Path, Relation, Step, Trace, Verdict as Judged } from './schema.js';
+import type { About, Column, Event, Graph, Layers, Path, Relation, Step, Trace, Verdict as Judged } from './schema.js';
 
 export type Letter = 'M' | 'C' | 'U';
 
@@ -45,8 +45,11 @@ export interface Slice {
   g?: number[];
 }
 
-/** [position, word, probability without it, state then, whether the mask hid it] */
-export type Cause = [number, string, number, string, number];
+/**
+ * [position, or null for several together; word; probability without it, or with it; state then; whether it was not seen;
+ * the word that would have been there, if another]
+ */
+export type Cause = [number | null, string, number, string, number, (string | null)?];
 
 export interface Verdict {
   step: number;
@@ -56,10 +59,29 @@ export interface Verdict {
   actual: number;
   state: string;
   causes: Cause[];
+  beside: Cause[];
   left: number;
   share: number | null;
   because: string;
   note: string;
+}
+
+/** What each layer would have said of a position in a step; `token` is what it is about. */
+export interface LayersSaid {
+  step: number;
+  position: number;
+  token: number;
+  word: string;
+  note: string;
+  rows: LayerRow[];
+}
+
+export interface LayerRow {
+  ids: number[];
+  tokens: string[];
+  confidence: number[];
+  held: number[];
+  shadow: boolean;
 }
 
 /** The sign of an event of the decoder's own, and the number that belongs to it. */
@@ -171,6 +193,7 @@ export class Lane {
   free: number[];
   frames: Frame[];
   causes: Map<string, Verdict>;
+  layers: Map<string, LayersSaid>;
   looks: Map<number, ArrayLike<number>[]>;
   answers?: Map<string, Promise<unknown>>;
   sides: Required<Column>[];
@@ -191,9 +214,13 @@ export class Lane {
   append(steps: StepPayload[]): Promise<void>;
   depth(frame: Frame): Uint8Array | null;
   judge(verdict: Judged, words?: Record<string, string>): Verdict;
+  hear(layers: Layers, words?: Record<string, string>): LayersSaid;
   fetchCells(frame: Frame, fetch?: () => Promise<{ cells: string }>): Promise<boolean>;
   fetchLife(
     position: number,
     fetch?: (position: number) => Promise<{ steps: Partial<Step>[]; words: Record<string, string> }>,
   ): Promise<boolean>;
 }
+
+/** Whether a verdict would have been another: another state, or another token. */
+export function turned(verdict: Verdict, cause: Cause): boolean;

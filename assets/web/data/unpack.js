@@ -17,6 +17,9 @@ const BARE = { marks: [], say: '', lines: [] };
 /** A token's text without the space that some vocabularies count to it. */
 const bare = (text) => text.replace(/^[␣▁Ġ]+|␣+$/gu, '');
 
+/** Whether a verdict would have been another: another state, or another token. */
+export const turned = (verdict, [, , , state, , other]) => state !== verdict.state || other != null;
+
 /** The sentence about the moment before the first step. */
 function startOf(states, given) {
   const masked = [...states].filter((state) => state === 'M').length;
@@ -29,6 +32,7 @@ export class Lane {
     const lane = new Lane(trace);
     await lane.append(trace.steps ?? []);
     for (const verdict of trace.causes ?? []) lane.judge(verdict);
+    for (const layers of trace.layers ?? []) lane.hear(layers);
     return lane;
   }
 
@@ -71,6 +75,7 @@ export class Lane {
     this.asked = new Map();
     this.looks = new Map(); // where the queries of a step looked, by step; see maskpanel.js
     this.causes = new Map();
+    this.layers = new Map(); // what was said at a step and a position, as they were asked for
     const { columns } = this.about;
     const mirrored = new Set(columns.map((column) => column.mirror));
     this.sides = columns.filter((column) => !mirrored.has(column.name)); // each a lane beside the score
@@ -224,18 +229,34 @@ export class Lane {
     return `Step ${index}. ${parts.join('; ') || 'Nothing changed'}.`;
   }
 
-  /** A verdict and its causes, each [position, word, probability, state, whether the mask hid it]. */
-  judge({ step, position, token, path, state, actual, causes = [], left = [], share = null, annotation = {} }, words) {
+  /** A verdict and its causes, as unpack.d.ts says; `beside` are the tokens of the same pass, and all of them together. */
+  judge({ step, position, token, path, state, actual, causes = [], siblings = [], together, left = [], share = null, annotation = {} }, words) {
     this.learn(words);
-    const { tokens } = this.frames[step - 1];
-    const word = (place) => this.word(place < 0 ? this.prompt.at(place) : tokens[place]);
+    const [before, after] = [this.frames[step - 1].tokens, this.frames[step].tokens];
+    const other = (each) => (each.token == null ? null : this.word(each.token));
+    const cause = (each, word) => [each.position, word, +rounded(each.without, 4), each.state, Number(each.shown ?? false), other(each)];
+    const word = (place) => this.word(place < 0 ? this.prompt.at(place) : before[place]);
+    const decided = this.frames[step].events.decided?.length ?? 0;
+    const all = together ? [[null, `all ${decided - 1}`, ...cause(together, '').slice(2)]] : [];
     const verdict = {
       step, position, word: this.word(token), path: sentence(path), actual: +rounded(actual, 4), state,
-      causes: causes.map((each) => [each.position, word(each.position), +rounded(each.without, 4), each.state, Number(each.shown ?? false)]),
+      causes: causes.map((each) => cause(each, word(each.position))),
+      beside: [...all, ...siblings.map((each) => cause(each, this.word(after[each.position])))],
       left: left.length, share, because: sentence(annotation.because ?? ''), note: sentence(annotation.say ?? ''),
     };
     this.causes.set(`${step}/${position}`, verdict);
     return verdict;
+  }
+
+  /** What each layer would have said: of every query its words, how sure they were, and how likely the word in question. */
+  hear({ step, position, token, rows, annotation = {} }, words) {
+    this.learn(words);
+    const said = {
+      step, position, token, word: this.word(token), note: sentence(annotation.say ?? ''),
+      rows: rows.map(({ tokens, confidence, held, shadow = false }) => ({ ids: tokens, tokens: tokens.map((each) => this.word(each)), confidence, held, shadow })),
+    };
+    this.layers.set(`${step}/${position}`, said);
+    return said;
   }
 
   mark(frame) {
