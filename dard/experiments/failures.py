@@ -39,7 +39,7 @@ class Failures(Experiment):
     default_task = "sudoku-open"
     shows = "whether a wrong answer is the model's or the decoding's, and which kind of decision lost it"
     caption = (
-        "{task_title}, {model}: every wrong answer by what lost it, as `dard.diagnose` finds it; behind each number "
+        "{task_title}, {model}: every wrong answer by what lost it, as dard.diagnose finds it; behind each number "
         "the 95 % interval of its share of the variant's runs, in %. Model: careful completion is wrong from every "
         "state of the run. Cut off: there was no room for the answer. Ending: it was lost by what was accepted when "
         "decoding was stopped. Commit: a token of the lost step loses it alone. Conflict: none does, together they do. "

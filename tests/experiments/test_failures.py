@@ -9,12 +9,14 @@ import pytest
 
 import dard
 from dard import InputError
-from dard.analysis.diagnosis import diagnose
-from dard.experiments import EXPERIMENTS, make_plan
+from dard.analysis.diagnosis import diagnose, diagnosing
+from dard.core.folders import assets
+from dard.experiments import make_plan
 from dard.experiments.failures import RIGHT, Failures
-from dard.results.file import Results
+from dard.results.file import Results, load
 from dard.results.samples import LOSING, choose, of_results
 from dard.results.sweep import Variant
+from dard.tasks import TASKS
 from tests.experiments.tiny_task import TinyTask, model
 
 FEW = [
@@ -115,5 +117,16 @@ def test_a_diagnosis_in_a_file_is_checked(results: Results, value: Any) -> None:
         of_results(broken)
 
 
-def test_it_is_in_the_list_of_experiments() -> None:
-    assert isinstance(EXPERIMENTS["failures"], Failures)
+@pytest.mark.parametrize("world", TASKS)
+def test_what_was_recorded_is_made_again(world: str) -> None:
+    """The runs are those of `pareto`, and of every kind the first run is lost in the same way again."""
+    results, theirs = (load(assets("results"), f"{name}-{world}") for name in ("failures", "pareto"))
+    texts = {(row["variant"], row["sample"]): row["text"] for row in theirs.rows}
+    assert {(row["variant"], row["sample"]): row["text"] for row in results.rows} == texts
+    samples = of_results(results)
+    for kind in LOSING:
+        for sample in choose(samples, kind)[:1]:
+            session = dard.Session(dard.load_model("embedded"), sample.prompt or "", sample.decoder, **sample.settings)
+            session.run()
+            found = next(each for each in diagnosing(session) if each.kind is not None)
+            assert (found.kind, found.lost) == (kind, sample.lost)
