@@ -246,6 +246,12 @@ def step_siblings(trace: Whole, verdict: Verdict) -> list[int]:
     return [i for i in trace.steps[verdict.step - 1].decided if i != verdict.position]
 
 
+def spoken_of(verdict: Verdict) -> set[int]:
+    """The tokens of a verdict that its pass need not have met: its own, and those that would have been in its place."""
+    causes = [*verdict.causes, *verdict.siblings, *([verdict.together] if verdict.together else [])]
+    return {verdict.token, *(cause.token for cause in causes if cause.token is not None)}
+
+
 def seen_at(trace: Whole, step: int, place: int, words: Words) -> str:
     """A token that the pass of a step found, and where; a negative place is in the prompt."""
     token = words.quote(trace.token_before(step, place))
