@@ -345,7 +345,7 @@ def summary(step: Step, about: About, words: Words) -> str:
         if positions and all(step.kind_before(i).role == step.kind(i).role == BLANK for i in positions):
             parts.append(f"{title}: {len(positions)} position{'s' if len(positions) > 1 else ''}")
         elif positions:
-            tokens = step.tokens_before if name == "demoted" else step.tokens
+            tokens = step.read_before if name == "demoted" else step.read
             parts.append(f"{words.names(tokens, positions)} {title}")
     if edited:
         parts.append(f"{', '.join(words.place(i).lower() for i in edited)} edited by hand")
