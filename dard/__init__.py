@@ -21,6 +21,7 @@ from dard.trace.about import About, Column, Event, Path, Threshold
 if TYPE_CHECKING:
     from dard.analysis.causes import causes, examine
     from dard.analysis.diagnosis import diagnose, diagnosing
+    from dard.checkup.doctor import doctor
     from dard.core.settings import Settings
     from dard.decoders import Decoder, register_decoder
     from dard.decoding.session import Session, compare, decode
@@ -50,6 +51,7 @@ __all__ = [
     "decode",
     "diagnose",
     "diagnosing",
+    "doctor",
     "examine",
     "load_model",
     "record",
@@ -68,6 +70,7 @@ _HOMES = {
     "decode": "dard.decoding.session",
     "diagnose": "dard.analysis.diagnosis",
     "diagnosing": "dard.analysis.diagnosis",
+    "doctor": "dard.checkup.doctor",
     "examine": "dard.analysis.causes",
     "load_model": "dard.models",
     "record": "dard.recording",

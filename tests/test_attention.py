@@ -12,8 +12,8 @@ from torch import Tensor
 
 import dard
 from dard.analysis.reach import contaminated, reach, reach_depth, with_outside
+from dard.checkup.literal.shadows import dard_sees_x
 from dard.decoders.masks import dard_mask, ordering_values, wino_mask
-from tests.reference import dard_sees_x
 from tests.tiny import VOCABULARY, random_model
 
 LETTERS = "MCU"

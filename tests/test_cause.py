@@ -14,13 +14,13 @@ import torch
 import dard
 from dard.analysis.causes import attention, before
 from dard.analysis.reach import block_depth
+from dard.checkup.literal import passes, shadows
 from dard.decoders.base import block_places
 from dard.decoding.loop import ask
 from dard.models.base import Answer, Question, answer_all
 from dard.models.scripted import LOS_DIEGO, los_diego
 from dard.trace import Trace, TraceError
 from dard.trace.words import causes_note
-from tests import reference
 from tests.helpers import ALL_DECODERS, without_times
 from tests.test_session import session_of
 from tests.tiny import MASK_ID, random_model
@@ -45,10 +45,10 @@ def literal(
     """What each path gives a token, from one pass of the whole network with the head on every row."""
     state, settings, model = session.at(step - 1).state, session.settings, session.model
     prompt, tokens, letters = list(state.prompt), list(state.tokens), list(state.states)
-    sees = plain = reference.dard_visibility(letters, list(state.reliability), settings.ordering, settings.outside)
+    sees = plain = shadows.dard_visibility(letters, list(state.reliability), settings.ordering, settings.outside)
     if changed is not None and changed[1]:
 
-        def sees(query: reference.Node, key: reference.Node) -> bool:
+        def sees(query: passes.Node, key: passes.Node) -> bool:
             if query == ("s", position) and key[1] == changed[0] and key[0] != "out":
                 return key[0] == "x"
             return plain(query, key)
@@ -57,12 +57,12 @@ def literal(
         kept = prompt if changed[0] < 0 else tokens
         kept[changed[0]] = model.mask_id
     block = state.block_range
-    x, s = reference.shadow_pass(model.network, prompt, tokens, block, model.mask_id, sees)
+    x, s = passes.shadow_pass(model.network, prompt, tokens, block, model.mask_id, sees)
 
     def p(row: torch.Tensor) -> torch.Tensor:
         row = row.clone()
         row[model.mask_id] = -math.inf
-        return reference.probabilities(row)
+        return passes.probabilities(row)
 
     shadow = s[position - block.start]
     if letters[position] != "M":
@@ -303,7 +303,7 @@ def test_causes_travel_with_the_trace_and_are_checked_there() -> None:
         ({"actual": 1.5}, "less than or equal to 1"),
         ({"left": [3, 3]}, "outside or twice"),
         ({"left": [-1]}, "before the prompt"),
-        ({"state": "X"}, "String should match"),
+        ({"state": "X"}, "not declared in about.states"),
         ({"more": 1}, "Unexpected keyword argument"),
     ]:
         broken = {**body, "causes": [{**body["causes"][0], **change}]}

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import dard
-from dard.decoding import loop
+from dard.decoders import get_decoder
+from dard.decoding import loop, watch
 from dard.decoding import scheduler as module
 from dard.decoding.scheduler import Scheduler
 from dard.models.base import Answer, Question
@@ -208,3 +209,82 @@ def test_the_thread_ends_when_nobody_comes(monkeypatch: pytest.MonkeyPatch) -> N
     list(scheduler.passes([one(random_model(0))], 1))
     until(lambda: scheduler._thread is None)
     assert len(list(scheduler.passes([one(random_model(0))], 1))) == 1
+
+
+class Rude(dard.Decoder):
+    """Does in `decide` what nobody should."""
+
+    name = "rude"
+
+    def ask(self, model: Any, settings: Any, state: Any) -> Question:
+        return get_decoder("standard").ask(model, settings, state)
+
+    def decide(self, *_: Any) -> Any:
+        raise SystemExit
+
+
+class Hanging(Rude):
+    name = "hanging"
+
+    def decide(self, *_: Any) -> Any:
+        while True:
+            time.sleep(0.001)
+
+
+class Deaf(Rude):
+    name = "deaf"
+
+    def ask(self, *_: Any) -> Any:
+        while True:
+            time.sleep(0.001)
+
+
+@pytest.mark.parametrize(
+    ("decoder", "words"),
+    [
+        (Rude, r"decoder 'rude': step 1 raised SystemExit"),
+        (Hanging, r"decoder 'hanging': step 1, in decide, did not come back within 0.2 seconds"),
+        (Deaf, r"decoder 'deaf': step 1, in ask, did not come back within 0.2 seconds"),
+    ],
+)
+def test_a_decoder_that_ends_or_hangs_its_thread_stops_nobody_else(
+    decoder: Any, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "DECIDES_WITHIN", 0.2)
+    monkeypatch.setattr(module, "LOOKS_EVERY", 0.05)
+    model, scheduler, before = Counting(random_model(0)), Scheduler(), threading.active_count()
+    good = [one(model) for _ in range(3)]
+    threads = [Listening(scheduler, [session]) for session in good[:2]]
+    with pytest.raises(dard.InputError, match=words):
+        list(scheduler.passes([one(model, decoder=decoder)]))
+    threads.append(Listening(scheduler, [good[2]]))
+    for thread in threads:
+        thread.join(10)
+    assert all(session.finished for session in good) and not any(thread.error for thread in threads)
+    alone = [one(random_model(0)) for _ in range(3)]
+    for session in alone:
+        session.run()
+    same(good, alone)
+    until(lambda: threading.active_count() <= before + 1)  # the one that hung has ended, too
+
+
+def test_a_thread_that_died_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOOKS_EVERY", 0.05)
+    scheduler, loops = Scheduler(), []
+
+    def loop_once() -> None:
+        loops.append(1)
+        if len(loops) > 1:
+            Scheduler._loop(scheduler)
+
+    monkeypatch.setattr(scheduler, "_loop", loop_once)
+    assert len(list(scheduler.passes([one(random_model(0))]))) == 6 and len(loops) == 2
+
+
+def test_a_job_whose_listener_never_comes_back_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "UNHEARD_AT_MOST", 0.1)
+    monkeypatch.setattr(module, "PATIENCE", 0.02)
+    scheduler = Scheduler()
+    listening = scheduler.passes([one(random_model(0), 30)])
+    next(listening)
+    until(lambda: scheduler.jobs == 0)

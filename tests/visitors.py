@@ -98,8 +98,11 @@ def served(*arguments: str) -> Iterator[tuple[str, int]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    environment = {**os.environ, "DARD_BEHIND_PROXY": "1"}  # visitors have addresses of their own
     command = [sys.executable, "-m", "dard", "app", "--host", "127.0.0.1", "--port", str(port), *arguments]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=Path.cwd())
+    server = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=Path.cwd(), env=environment
+    )
     try:
         address, end = f"http://127.0.0.1:{port}", time.monotonic() + STARTS_WITHIN
         while True:
@@ -168,6 +171,7 @@ class Visitor:
     def __init__(self, client: httpx.AsyncClient, config: dict[str, Any], report: Report, dice: random.Random) -> None:
         self.client, self.config, self.report, self.dice = client, config, report, dice
         self.name = secrets.token_hex(6)
+        self.headers = {"X-Forwarded-For": f"11.{dice.randrange(256)}.{dice.randrange(256)}.{dice.randrange(256)}"}
 
     def part(self, mount: str) -> tuple[int, int]:
         """The numbers of a tab's component and of its event."""
@@ -178,7 +182,7 @@ class Visitor:
     async def call(self, name: str, request: dict[str, Any]) -> dict[str, Any]:
         """A quick question."""
         body = {"component_id": self.part("mountWatch")[0], "fn_name": name, "session_hash": self.name, "data": request}
-        answer = await self.client.post("/gradio_api/component_server", json=body)
+        answer = await self.client.post("/gradio_api/component_server", json=body, headers=self.headers)
         found = unpacked(answer.raise_for_status().json())
         if found["kind"] == "error":
             raise Refused(found["text"])
@@ -189,7 +193,10 @@ class Visitor:
         tab = secrets.token_hex(6)
         part, event = self.part(mount)
         body = {"data": [], "event_data": {"question": tab, **request}, "fn_index": event, "trigger_id": part}
-        (await self.client.post("/gradio_api/queue/join", json=body | {"session_hash": tab})).raise_for_status()
+        joined = await self.client.post(
+            "/gradio_api/queue/join", json=body | {"session_hash": tab}, headers=self.headers
+        )
+        joined.raise_for_status()
         async with self.client.stream("GET", f"/gradio_api/queue/data?session_hash={tab}") as lines:
             heard = ""
             async for line in lines.aiter_lines():

@@ -35,7 +35,14 @@ def keep_memory_together() -> None:
 
 
 def serve(
-    models: Sequence[str], loading: dict[str, Any], host: str, port: int, *, mcp: bool = False, serial: bool = False
+    models: Sequence[str],
+    loading: dict[str, Any],
+    host: str,
+    port: int,
+    *,
+    mcp: bool = False,
+    serial: bool = False,
+    hosts: Sequence[str] = (),
 ) -> None:
     """Offer these models, or what the environment names, until the process ends."""
     keep_memory_together()
@@ -59,8 +66,12 @@ def serve(
                     f"{name} could not be loaded when this Space was started, which must be done anew: {error}"
                 )
                 print(f"dard: {studio.models.missing[name]}", file=sys.stderr)
+    told = os.environ.get("DARD_HOSTS", "").split(",")
+    names = [each.strip().lower() for each in (*hosts, *told) if each.strip()]
     try:
-        build_page(studio).launch(server_name=host, server_port=port, mcp_server=mcp, **launch_options())
+        build_page(studio).launch(
+            server_name=host, server_port=port, mcp_server=mcp, **launch_options(names, [host.lower()])
+        )
     except (OSError, OverflowError):
         raise InputError(
             f"the page cannot be served at {host}:{port}, which may be in use; choose another with --port"

@@ -25,10 +25,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
     parser.add_argument("--host", default=os.environ.get("GRADIO_SERVER_NAME", everywhere))
     parser.add_argument("--port", type=int, default=os.environ.get("GRADIO_SERVER_PORT", "7860"))
+    parser.add_argument(
+        "--allow-host", action="append", default=[], metavar="NAME",
+        help="a host name this page answers to, is asked by and may be framed by beside its own (*.example.org); may "
+        "be repeated. DARD_HOSTS names some, too, separated by commas",
+    )  # fmt: skip
     parser.set_defaults(func=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """Serve it."""
     loading = options.loading_options(args)
-    serve(args.model or (), loading, args.host, args.port, mcp=args.mcp, serial=args.serial)
+    serve(args.model or (), loading, args.host, args.port, mcp=args.mcp, serial=args.serial, hosts=args.allow_host)

@@ -20,15 +20,21 @@ from rich.table import Table as Grid
 from dard.cli import options
 from dard.cli.terminal import plain_console
 from dard.core.errors import InputError
+from dard.core.files import write_whole
 from dard.experiments import EXPERIMENTS, find_task, get_experiment, load, make_plan, write_report
 from dard.experiments import run as run_plan
+from dard.experiments.base import Table
+from dard.experiments.choice import Choice
+from dard.experiments.paired import paired, spread
 from dard.experiments.paper import PAPER
 from dard.experiments.plan import LIMITS, check_numbers
+from dard.results.formats import FORMATS
 from dard.results.sweep import Process
 from dard.tasks import TASKS
 from dard.tasks.benchmarks import PRESETS
 
 INTERRUPTED = 130
+ENDINGS = {"md": "tables.md", "csv": "csv", "latex": "tex"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,6 +48,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gen-length", type=int, help="tokens of the answer at most (default: the task's)")
     parser.add_argument("--block-length", type=int, help="positions decoded together (default: the task's)")
     parser.add_argument("--batch", type=int, help="samples that share their forward passes (default 8)")
+    parser.add_argument("--decoders", metavar="NAMES", help="only these of its decoders, with commas between")
+    parser.add_argument(
+        "--variants",
+        action="append",
+        metavar="VARIANT",
+        help="these in place of its own, such as 'dard tau_u=0.7'; may be repeated (with --decoders: beside theirs)",
+    )
+    parser.add_argument("--set", action="append", metavar="NAME=VALUE", help="for all decoders that know it")
+    parser.add_argument("--seeds", type=int, default=1, help="decoding seeds of every variant (with a temperature)")
+    parser.add_argument("--tokens", action="store_true", help="keep what became of every token")
+    parser.add_argument(
+        "--paired", nargs="?", const="", metavar="VARIANT", help="also test every variant against one, item by item"
+    )
+    parser.add_argument("--format", choices=FORMATS, help="print the tables so, and write them beside the results")
     parser.add_argument("--data", metavar="PATH", help="a benchmark's file or folder, in place of the hub")
     parser.add_argument("--run-code", action="store_true", help="allow mbpp to run what the model writes")
     options.add_model(parser)
@@ -77,18 +97,22 @@ def run(args: argparse.Namespace) -> int:
     check_folder(args.out)
     args.samples = experiment.default_samples if args.samples is None else args.samples
     check_numbers(**(numbers := {name: getattr(args, name) for name in LIMITS}))
+    choice = Choice.of(args.decoders, args.variants, args.set, args.seeds)
     task = find_task(args.task or experiment.default_task, data=args.data, run_code=args.run_code)
     args.task = task.name
     command = command_line(args)
     if process.count > 1 and args.device is None and torch.cuda.is_available():
         args.device = f"cuda:{process.local}"
-    results = (plan := make_plan(args.name, options.open_model(args), task, command=command, **numbers)).results
+    more: dict[str, Any] = {"command": command, "choice": choice, "tokens": args.tokens}
+    results = (plan := make_plan(args.name, options.open_model(args), task, **more, **numbers)).results
     share = f" ({process.index + 1} of {process.count})" if process.count > 1 else ""
     try:
         with options.progress_bar() as bar:
             line = bar.add_task(f"{args.name}, {args.task}{share}", total=results.total)
+            tell = options.estimates(f"{args.name}, {args.task}{share}")
             for progress in run_plan(plan, args.out, process=process):
                 bar.update(line, completed=progress.done)
+                tell(progress.done, progress.total)
     except KeyboardInterrupt:
         done = f"interrupted after {len(results.rows)} of {results.total} rows"
         print(f"dard: {done}; they are in {args.out}, and the same command goes on from there", file=sys.stderr)
@@ -99,10 +123,24 @@ def run(args: argparse.Namespace) -> int:
         print(f"dard: {done}; other processes are still at work", file=sys.stderr)
         return 0
     paths = write_report(results, args.out)
-    for table in experiment.tables(results):
-        show_grid(table.columns, table.rows, caption=table.caption, caption_justify="left")
-    print(f"written: {', '.join(map(str, paths))}")
+    tables = experiment.tables(results)
+    tables += [table for table in [spread(results)] if table is not None]
+    tables += [paired(results, args.paired)] if args.paired is not None else []
+    show_tables(tables, args.format)
+    if args.format:
+        paths.append(Path(args.out) / f"{results.stem}.{ENDINGS[args.format]}")
+        write_whole(paths[-1], "\n\n".join(FORMATS[args.format](t.columns, t.rows, t.caption) for t in tables) + "\n")
+    print(f"written: {', '.join(map(str, paths))}", file=sys.stderr if args.format else sys.stdout)
     return 0
+
+
+def show_tables(tables: Sequence[Table], how: str | None) -> None:
+    """In a format, or for reading."""
+    for table in tables:
+        if how:
+            print(FORMATS[how](table.columns, table.rows, table.caption), end="\n\n")
+        else:
+            show_grid(table.columns, table.rows, caption=table.caption, caption_justify="left")
 
 
 def check_folder(folder: str) -> None:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dard.cli import options, pages
-from dard.cli.terminal import plain_console, show_samples
+from dard.cli.terminal import plain_console, sample_cells, show_samples
 from dard.core.errors import InputError
 from dard.decoding.session import Session
 from dard.results.diagnoses import Diagnoses
+from dard.results.formats import FORMATS
 from dard.results.samples import ONLY, SORTS, Sample, choose, open_folder, trace_file
 from dard.trace import Diagnosis, Trace
 
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--text", default="", help="only those with this in the prompt, the answer or the ending")
     parser.add_argument("--most", type=int, default=40, metavar="N", help="how many lines (default 40)")
     parser.add_argument("--json", action="store_true", help="print all of them as JSON lines and nothing else")
+    parser.add_argument("--format", choices=FORMATS, help="print the listed ones as a table in this format")
     parser.add_argument(
         "--open", type=int, nargs="+", metavar="N", help="open the decodes of these numbers, up to four side by side"
     )
@@ -49,7 +51,10 @@ def run(args: argparse.Namespace) -> None:
         sys.stdout.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     else:
         kinds = None if known is None else {s.number: kind_of(known.of(s)) for s in chosen}
-        show_samples(plain_console(), samples, chosen[: args.most], len(chosen), kinds)
+        if args.format:
+            print(FORMATS[args.format](*sample_cells(samples, chosen[: args.most], kinds), ""))
+        else:
+            show_samples(plain_console(), samples, chosen[: args.most], len(chosen), kinds)
 
 
 def told(diagnosis: Diagnosis | str | None) -> Any:

@@ -40,6 +40,7 @@ COMMANDS: dict[str, str] = {
     "decode": "decode a prompt or a template with [MASK]s and show every step",
     "compare": "decode the same prompt with several decoders",
     "diagnose": "where a decode lost its answer, by whom, and what would have saved it",
+    "doctor": "whether a model works on this machine: files, masks, language, every decoder, speed",
     "models": "the models known by name",
     "bench": "what a step costs, as ratios measured in one run",
     "experiment": "a table or figure of the paper, on any model; --list names them",
@@ -72,6 +73,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return args.func(args) or 0
     except InputError as error:
         print(f"dard: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:  # a full disk, wherever it shows
+        where = f" ({error.filename})" if error.filename else ""
+        print(f"dard: {error.strerror or error}{where}; what was written before stays", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("dard: interrupted", file=sys.stderr)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +16,8 @@ from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, T
 from dard.core.errors import InputError
 from dard.decoders import DECODERS
 from dard.models import load_model, with_image, with_thinking
+
+EVERY = 60  # seconds
 
 
 def flag(field: str) -> str:
@@ -87,6 +91,32 @@ def progress_bar(count: ProgressColumn | None = None) -> Progress:
     columns = (TextColumn("{task.description}"), BarColumn(), count, TimeElapsedColumn())
     console = Console(stderr=True)
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
+
+
+def estimates(what: str) -> Callable[[int, int], None]:
+    """Tells how far it is and what is left: on standard error, once a minute, where no terminal has a bar."""
+    began = told = time.monotonic()
+    first: int | None = None
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told, first
+        now = time.monotonic()
+        if first is None:
+            first = done  # what was there before
+        elif now - told >= EVERY and done > first and not sys.stderr.isatty():
+            left = (now - began) / (done - first) * (total - done)
+            print(f"dard: {what}: {done} of {total}, about {minutes(left)} left", file=sys.stderr, flush=True)
+            told = now
+
+    return tell
+
+
+def minutes(seconds: float) -> str:
+    """
+    >>> minutes(59), minutes(3600 * 30)
+    ('1 min', '30 h')
+    """
+    return f"{seconds / 3600:.0f} h" if seconds > 7200 else f"{max(1, seconds / 60):.0f} min"
 
 
 @contextmanager

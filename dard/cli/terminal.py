@@ -133,15 +133,10 @@ def show_comparison(console: Console, traces: dict[str, Trace]) -> None:
     console.print(table)
 
 
-def show_samples(
-    console: Console,
-    every: Sequence[Sample],
-    shown: Sequence[Sample],
-    chosen: int,
-    kinds: Mapping[int, str] | None = None,
-) -> None:
-    """A line for each of the samples shown, with what lost it if that is known by its number; then how many there are,
-    how many of each kind, and how to open one."""
+def sample_cells(
+    every: Sequence[Sample], shown: Sequence[Sample], kinds: Mapping[int, str] | None = None
+) -> tuple[list[str], list[list[str]]]:
+    """The headings and the lines of a table of samples, without what is the same for all of them."""
     columns = {
         "": lambda s: str(s.number),
         "task": lambda s: s.task,
@@ -160,9 +155,22 @@ def show_samples(
         del columns["task"]
     if not any(s.target for s in shown):
         del columns["target"]
+    return list(columns), [[printable(cell(s), LINE_AT_MOST) for cell in columns.values()] for s in shown]
+
+
+def show_samples(
+    console: Console,
+    every: Sequence[Sample],
+    shown: Sequence[Sample],
+    chosen: int,
+    kinds: Mapping[int, str] | None = None,
+) -> None:
+    """A line for each of the samples shown, with what lost it if that is known by its number; then how many there are,
+    how many of each kind, and how to open one."""
+    columns, lines = sample_cells(every, shown, kinds)
     table = Table(*columns)
-    for s in shown:
-        table.add_row(*(Text(printable(cell(s), LINE_AT_MOST)) for cell in columns.values()))
+    for line in lines:
+        table.add_row(*map(Text, line))
     console.print(table)
     if kinds:
         totals = Counter(kind.partition(",")[0] for kind in kinds.values())

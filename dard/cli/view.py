@@ -22,6 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prompt-length", type=int, metavar="N", help="tokens of the prompt, if states begin after a step"
     )
+    parser.add_argument("--block-size", type=int, metavar="N", help="tokens of a block, if steps count anew in each")
     parser.add_argument("--row", type=int, metavar="N", help="of a batch only this row, counted from 0")
     parser.add_argument("--page", metavar="FILE.html", help="write a page that opens any trace, without a server")
     pages.add_page(parser)
@@ -49,7 +50,8 @@ def load_traces(file: str, args: argparse.Namespace) -> list[Trace]:
     """The traces of a file: one, or those of the rows of a batch."""
     try:
         words = None if args.tokenizer is None else TokenizerFile(args.tokenizer)
-        rows = load(file, mask_id=args.mask_id, words=words, prompt_length=args.prompt_length)
+        told = {"mask_id": args.mask_id, "prompt_length": args.prompt_length, "block_size": args.block_size}
+        rows = load(file, words=words, **told)
     except InputError as error:
         raise InputError(f"{file!r}: {error}") from None
     if args.row is None:

@@ -23,6 +23,7 @@ from dard.core.settings import Settings
 from dard.core.state import MASKED, UNMASKED, DecodeState, changes
 from dard.decoders.base import Decision, Decoder, block_places
 from dard.decoders.registry import declared_events
+from dard.decoding import watch
 from dard.models.base import Answer, Frozen, Model, Question, answer_all, as_trained, offers, rows_of, with_token_hidden
 from dard.models.memory import memory_guard, peak_bytes
 from dard.trace import Step
@@ -93,7 +94,8 @@ class PendingQuestion(NamedTuple):
 
 def pending(session: Stepping) -> PendingQuestion:
     began = time.perf_counter()
-    question = ask(session.decoder, session.model, session.settings, session.state)
+    with watch.busy(f"{told(session.decoder, session.state)}, in ask,", watch.DECIDES_WITHIN, session):
+        question = ask(session.decoder, session.model, session.settings, session.state)
     return PendingQuestion(session, question, time.perf_counter() - began)
 
 
@@ -131,11 +133,15 @@ def shared(group: list[PendingQuestion]) -> Iterator[tuple[Stepping, Step, Decod
     model = group[0].session.model
     size = padded(group) // len(group)
     times = "" if len(group) == 1 else f"{len(group)} times "
-    with memory_guard(f"{times}a step of model {model.name!r} over {size} tokens", model.device):
-        answers = answer_all(model, [one.question for one in group])
+    pass_of = f"{times}a step of model {model.name!r} over {size} tokens"
+    with memory_guard(pass_of, model.device):
+        with watch.busy(pass_of, watch.ANSWERS_WITHIN):
+            answers = answer_all(model, [one.question for one in group])
         forward = (time.perf_counter() - began) / len(group)
         for (session, question, asking), answer in zip(group, answers, strict=True):
-            step, state = finish_step(session.decoder, session.model, session.settings, session.state, question, answer)
+            with watch.busy(f"{told(session.decoder, session.state)}, in decide,", watch.DECIDES_WITHIN, session):
+                decoder, settings, before = session.decoder, session.settings, session.state
+                step, state = finish_step(decoder, session.model, settings, before, question, answer)
             step.forward_seconds = round(forward, 6)
             step.other_seconds = round(step.other_seconds + asking, 6)
             yield session, step, state

@@ -2,7 +2,8 @@
 
 Promises: a session makes the same steps in company and alone; who comes joins the next pass, ahead of those who are
 already on their way, and who leaves is in no further one; a pass holds no more tokens than the device has room for, and
-where that was too much, half; what fails for one fails for nobody else. Those in the background fill what is left.
+where that was too much, half; what fails for one fails for nobody else, whatever it raises, and also where it never
+returns: who listens sees to it that the thread lives and comes back. Those in the background fill what is left.
 Does not know: who is watching, the page, or any decoder's rule.
 
 The passes are made by one thread, which ends when there was nothing to do for a while. Sessions of one model may come
@@ -11,21 +12,29 @@ with copies of it that share its weights, such as one that has seen a picture.
 
 from __future__ import annotations
 
+import ctypes
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
-from dard.decoding import loop
+from dard.core.errors import InputError
+from dard.decoding import loop, watch
 from dard.decoding.session import Session
 from dard.models.memory import NotEnoughMemory, free_memory
 
 BYTES_PER_LOGIT = 8  # a float32 and what is made of it
 ROOM = 0.5  # the share of a device's free memory that a pass may fill
 AHEAD = 8  # rounds that nobody has heard of yet, after which a job waits for its listener
+LOOKS_EVERY = 1.0  # seconds of silence after which a listener looks after the thread
+UNHEARD_AT_MOST = 600.0  # seconds without a listener after which a job ends
 PATIENCE = 10  # seconds without work after which the thread ends; a new one costs torch a new pool of threads
+
+
+class Abandoned(BaseException):
+    """Raised in a thread that did not come back in time: another one has taken its place."""
 
 
 @dataclass(eq=False)
@@ -41,18 +50,23 @@ class Job:
     moved: list[loop.Stepping] = field(default_factory=list)
     since: float = 0.0  # when the round began
     turns: int = 0  # the number of the pass it was last in; 0 for a newcomer
+    heard: float = field(default_factory=time.monotonic)  # when there was last something new
     over: bool = False
+    fresh: bool = True  # a round is to begin
 
     def begin_round(self) -> None:
         """Ask what comes next; without anything to ask the job is over."""
+        self.fresh = False
         going = [session for session in self.sessions if not session.finished]
         self.due, self.moved, self.since = len(going), [], time.perf_counter()
         if self.left == 0 or not going:
             return self.end()
         try:
             self.pending = [loop.pending(session) for session in going]
-        except Exception as error:
-            self.end(error)
+        except Abandoned:
+            raise
+        except BaseException as error:
+            self.end(told(error, going[0]))
 
     def end(self, error: Exception | None = None) -> None:
         self.over = True
@@ -63,8 +77,14 @@ class Job:
         self.moved.append(session)
         if len(self.moved) == self.due:
             self.left = None if self.left is None else self.left - 1
+            self.heard = time.monotonic()
             self.news.put(self.moved)
-            self.begin_round()
+            self.fresh = True
+
+    @property
+    def unheard(self) -> bool:
+        """Whether its listener is gone for good."""
+        return self.news.qsize() >= AHEAD and time.monotonic() - self.heard > UNHEARD_AT_MOST
 
 
 class Scheduler:
@@ -84,6 +104,8 @@ class Scheduler:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._turn = 0
+        self._batch: list[tuple[Job, loop.PendingQuestion]] = []  # the pass that is being made
+        self._open: list[tuple[Job, loop.PendingQuestion]] = []  # the questions of this turn without a step yet
         self._most = loop.TOKENS_AT_MOST
 
     @property
@@ -99,16 +121,14 @@ class Scheduler:
         Whoever stops listening leaves. In the background one goes on while the others leave room.
         """
         job = Job(sessions, most, background)
-        job.begin_round()
         with self._changed:
             self._jobs.append(job)
             self._changed.notify()
             if self._thread is None:
                 self._most = min(loop.TOKENS_AT_MOST, room(sessions[0]))
-                self._thread = threading.Thread(target=self._loop, name="scheduler", daemon=True)
-                self._thread.start()
+                self._begin()
         try:
-            while isinstance(news := job.news.get(), list):
+            while isinstance(news := self._news(job), list):
                 if job.news.qsize() == AHEAD - 1:
                     with self._changed:
                         self._changed.notify()
@@ -119,15 +139,66 @@ class Scheduler:
             with self._changed:
                 job.over = True
 
-    def _loop(self) -> None:
+    def _begin(self) -> None:
+        self._thread = threading.Thread(target=self._loop, name="scheduler", daemon=True)
+        self._thread.start()
+
+    def _news(self, job: Job) -> list[Any] | Exception | None:
+        """What comes next; meanwhile the thread that makes it is looked after."""
         while True:
-            with self._changed:
-                self._jobs = [job for job in self._jobs if not job.over]
-                batch = self._next_batch()
-                if not batch and not self._changed.wait(PATIENCE) and not self._jobs:
-                    self._thread = None
-                    return
-            self._move(batch)
+            try:
+                return job.news.get(timeout=LOOKS_EVERY)
+            except Empty:
+                with self._changed:
+                    self._look_after()
+
+    def _look_after(self) -> None:
+        """Begin again where the thread has died, or does not come back from code of somebody else."""
+        if self._thread is None or not self._thread.is_alive():
+            return self._begin()
+        number = self._thread.ident or 0
+        work = watch.BUSY.get(number)
+        if work is None or not work.overdue:
+            return
+        whose = [job for job in self._jobs if any(session is work.of for session in job.sessions)]
+        for job in whose or [job for job, _ in self._batch]:
+            if not job.over:
+                job.end(InputError(f"{work.what} did not come back within {work.most:g} seconds, and was given up"))
+        for job, question in self._open:
+            job.pending.append(question)
+        self._open = []
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(number), ctypes.py_object(Abandoned))
+        self._begin()
+
+    def _loop(self) -> None:
+        try:
+            while self._round():
+                pass
+        except Abandoned:
+            pass
+
+    def _round(self) -> bool:
+        """The next pass of whoever wants one; False when the thread shall end."""
+        with self._changed:
+            if threading.current_thread() is not self._thread:
+                return False
+            for job in self._jobs:
+                job.over |= job.unheard
+            self._jobs = [job for job in self._jobs if not job.over]
+            fresh = [job for job in self._jobs if job.fresh]
+        for job in fresh:
+            job.begin_round()
+        with self._changed:
+            if threading.current_thread() is not self._thread:
+                return False
+            self._jobs = [job for job in self._jobs if not job.over]
+            self._open = batch = self._next_batch()
+            idle = not batch and not any(job.fresh for job in self._jobs)
+            if idle and not self._changed.wait(PATIENCE) and not self._jobs:
+                self._thread = None
+                return False
+        self._move(list(batch))
+        return True
 
     def _next_batch(self) -> list[tuple[Job, loop.PendingQuestion]]:
         """Who takes part in the next pass: who wants one step, newcomers, who has waited longest, the background."""
@@ -148,10 +219,15 @@ class Scheduler:
         if not batch:
             return
         try:
+            self._batch = batch
             made = list(loop.shared([question for _, question in batch]))
-        except Exception as error:
+        except Abandoned:
+            raise
+        except BaseException as error:
             if len(batch) == 1:
-                batch[0][0].end(error)
+                with self._changed:
+                    self._open = [each for each in self._open if each is not batch[0]]
+                    batch[0][0].end(told(error, batch[0][1].session))
                 return
             if isinstance(error, NotEnoughMemory):
                 self._most = max(1, loop.padded([question for _, question in batch]) // 2)
@@ -159,12 +235,25 @@ class Scheduler:
             self._move(batch[:half])
             self._move(batch[half:])
             return
-        for (job, _), (session, step, state) in zip(batch, made, strict=True):
+        for each, (session, step, state) in zip(batch, made, strict=True):
+            job = each[0]
             with self._changed:  # who leaves now finds the step complete, or not there
+                if threading.current_thread() is not self._thread:
+                    return
+                self._open = [other for other in self._open if other is not each]
                 if not job.over:
                     session.take(step, state)
                     job.turns = self._turn
                     job.took(session)
+
+
+def told(error: BaseException, session: loop.Stepping) -> Exception:
+    """What a listener is told: what would end their thread, too, is made a sentence."""
+    if isinstance(error, Exception):
+        return error
+    return InputError(
+        f"{loop.told(session.decoder, session.state)} raised {type(error).__name__}, which ends nothing here"
+    )
 
 
 def room(session: Session) -> int:

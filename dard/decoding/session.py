@@ -81,6 +81,11 @@ class Session:
         return self._states[-1]
 
     @property
+    def states(self) -> list[DecodeState]:
+        """Where it stood at the start and after each step."""
+        return list(self._states)
+
+    @property
     def steps(self) -> list[Step]:
         return list(self._steps)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,12 @@ from dard.core.errors import InputError
 from dard.core.prompt import initial_state
 from dard.experiments.base import Experiment
 from dard.experiments.catalogue import find_task, get_experiment
+from dard.experiments.choice import Choice
 from dard.models.base import Model
 from dard.results.file import FORMAT, VERSION, Results, add_rows, resume
 from dard.results.provenance import code_version, encoding, fingerprint, machine
 from dard.results.sweep import BATCH, Job, Process, Row, key_of, sweep
+from dard.results.tokens import each_token
 from dard.tasks.base import Judge
 
 LIMITS = {  # smallest and largest
@@ -65,10 +67,13 @@ def make_plan(
     data: str | Path | None = None,
     run_code: bool = False,
     command: str | None = None,
+    choice: Choice = Choice(),  # noqa: B008 (it cannot change)
+    tokens: bool = False,
 ) -> Plan:
     """A plan. What is not given is the experiment's or the task's default; bad input raises `InputError`.
 
-    `data` and `run_code` are for benchmarks; `command` is what to type to get these results again.
+    `data` and `run_code` are for benchmarks; `command` is what to type to get these results again. A `choice` says
+    which variants are run and what they are told; `tokens` keeps what became of every token.
 
     >>> import dard
     >>> plan = make_plan("mixing-ablation", dard.load_model("embedded"), "places", samples=3)
@@ -78,12 +83,15 @@ def make_plan(
     chosen = get_experiment(experiment)
     samples = chosen.default_samples if samples is None else samples
     batch = BATCH if batch is None else batch
+    lengths = choice.lengths()
+    gen_length, block_length = lengths.get("gen_length", gen_length), lengths.get("block_length", block_length)
     check_numbers(samples=samples, seed=seed, batch=batch, gen_length=gen_length, block_length=block_length)
     wanted = task or chosen.default_task
     judge: Judge = find_task(wanted, data=data, run_code=run_code) if isinstance(wanted, str) else wanted
     job = Job.of(model, judge, samples, seed, gen_length, block_length)
     scope = job.scope
-    variants = chosen.grid(scope)
+    job = replace(job, each=each_token) if tokens else job
+    variants = choice.apply(chosen.grid(scope))
     longest = max(variants, key=lambda variant: variant.settings.get("gen_length", 0))
     for n, item in enumerate(scope.items):  # too long for the model is a sentence now, not in the middle of a run
         initial_state(job.model, item.prompt, scope.settings(longest, n).get("gen_length", 0), scope.block_length)
@@ -107,6 +115,7 @@ def make_plan(
         "machine": machine(model),
         "variants": [asdict(variant) for variant in variants],
         "encoding": encoding(job.model, [item.prompt for item in scope.items]),
+        "encodings": [encoding(job.model, [item.prompt])[:8] for item in scope.items],
         "items": [{"prompt": i.prompt, "gen_length": i.gen_length, "answer": i.answer} for i in scope.items],
     }
     return Plan(chosen, job, Results(header))

@@ -21,6 +21,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
 
 from dard.core.errors import InputError
+from dard.models.experts import apart
 from dard.models.memory import check_room, memory_guard
 from dard.models.placement import Placement
 from dard.models.progress import loading
@@ -105,6 +106,8 @@ def load_network(
     if placement.device_map is None:  # a device map may put what does not fit elsewhere
         for device in {placement.device, torch.device("cpu")} if placement.moves else {placement.device}:
             check_room(folder.name, size, device)
+    if placement.quantise:
+        family, config = apart(family, config)
     transformers_logging.disable_progress_bar()  # a second bar in the middle of ours
     transformers_logging.set_verbosity_error()  # it warns of every model type it has no code for, LLaDA's included
     with memory_guard(f"model {folder.name!r}", placement.device), loading(placement.tell, size):
@@ -116,10 +119,12 @@ def load_network(
             attn_implementation="sdpa",
             local_files_only=True,
             use_safetensors=has_safetensors(folder),
+            ignore_mismatched_sizes=True,  # they are refused below, by their names
             weights_only=True,
             output_loading_info=True,
         )
         network = network.to(placement.device) if placement.moves else network
+    network.unused_weights = tuple(sorted(str(key) for key in info["unexpected_keys"]))  # for `doctor`
     wrong = sorted(info["missing_keys"]) + sorted(str(key) for key in info["mismatched_keys"])
     if wrong:
         raise InputError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from dard.core.errors import InputError
-from dard.models import llada, llada_moe, mask_filling, masked_lm, mmada
+from dard.models import llada, llada2, llada_moe, mask_filling, masked_lm, mmada
 from dard.models.base import Model
 from dard.models.checkpoint import first_line, read_json, read_settings
 from dard.models.loading import LoadOptions
@@ -15,7 +15,7 @@ from dard.models.registry import READABLE
 
 # Each module has `matches(config)` and `load(folder, config, asked)`, and in `MAY_BE_TOLD` what of `attention` and
 # `shift` a user may say. MMaDA and LLaDA-MoE before LLaDA, whose keys or type they share.
-ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, mask_filling, masked_lm)
+ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, llada2, mask_filling, masked_lm)
 
 
 def sees_pictures(folder: str) -> bool:
@@ -39,8 +39,7 @@ def load_folder(folder: Path, asked: LoadOptions) -> Model:
             if told := [name for name in ("attention", "shift") if told_for_nothing(name, adapter, asked)]:
                 raise InputError(
                     f"{told[0]} cannot be said of model folder {folder.name!r}: it is known of "
-                    f"{config.get('model_type')!r}, and said only of mask-filling Llama, Qwen2 and Qwen3, whose files "
-                    "do not tell"
+                    f"{config.get('model_type')!r}, and said only where a checkpoint's files do not tell"
                 )
             try:
                 return adapter.load(folder, config, asked)

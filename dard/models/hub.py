@@ -61,3 +61,22 @@ def unreachable(hub: str) -> str:
 def other_reason(hub: str, error: Exception) -> str:
     first = (str(error).strip().splitlines() or [type(error).__name__])[0]
     return f"model {hub!r} could not be fetched from the hub: {first[:200]}"
+
+
+def sizes(hub: str) -> tuple[int, int]:
+    """Bytes that fetching a repository takes, and how many weights it says it holds (0: it does not say)."""
+    from fnmatch import fnmatch
+
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HTTPError
+
+    try:
+        info = HfApi().model_info(hub, files_metadata=True)
+    except (HfHubHTTPError, HTTPError, OSError) as error:
+        answered = isinstance(error, HfHubHTTPError)
+        raise InputError(other_reason(hub, error) if answered else unreachable(hub)) from None
+    files = {each.rfilename: each.size or 0 for each in info.siblings or []}
+    safe = any(name.endswith(".safetensors") for name in files)
+    patterns = FILES if safe else (*FILES, *PICKLES)
+    taken = sum(size for name, size in files.items() if any(fnmatch(name, pattern) for pattern in patterns))
+    return taken, int(info.safetensors.total) if info.safetensors else 0

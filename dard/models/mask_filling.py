@@ -1,16 +1,16 @@
-"""Llama, Qwen2 and Qwen3 that were trained, or trained on, to fill masks, each seeing and predicting in its own way.
+"""Llama and Qwen that were trained, or trained on, to fill masks, each seeing and predicting in its own way.
 
 | model type | network | sees | predicts |
 | --- | --- | --- | --- |
 | a2d-llama, a2d-qwen2, a2d-qwen3 (the dLLM project: "autoregressive to diffusion") | as named | everything | in place |
 | Dream (Dream, DiffuCoder, Dream-Coder) | Qwen2 | everything | one position ahead |
-| sdar (SDAR, TraDo) | Qwen3 | its block and those before | in place |
+| sdar, sdar_moe (SDAR, TraDo) | Qwen3, Qwen3-MoE | its block and those before | in place |
 | Fast_dLLM_Qwen (Fast-dLLM v2) | Qwen2 | its block and those before | one position ahead |
-| llama, qwen2, qwen3 | as named | what the user or the model's card says | as they say |
+| llama, qwen2, qwen3, qwen3_moe | as named | what the user or the model's card says | as they say |
 
-A checkpoint of the last line names a mask token and nothing else: taken for another kind it decodes wrongly without a
-word, so it is refused until someone says what it is. The published code of all of them only replaces the causal mask,
-which the explicit mask does here.
+A checkpoint of the last line names a mask token and nothing else (Open-dLLM, Efficient-DLM): taken for another kind it
+decodes wrongly without a word, so it is refused until someone says what it is. The published code of all of them only
+replaces the causal mask, which the explicit mask does here.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from transformers import (
     Qwen2Tokenizer,
     Qwen3Config,
     Qwen3ForCausalLM,
+    Qwen3MoeConfig,
+    Qwen3MoeForCausalLM,
 )
 
 from dard.core.errors import InputError
@@ -39,7 +41,9 @@ NETWORKS: dict[str, tuple[Any, Any]] = {
     "llama": (LlamaConfig, LlamaForCausalLM),
     "qwen2": (Qwen2Config, Qwen2ForCausalLM),
     "qwen3": (Qwen3Config, Qwen3ForCausalLM),
+    "qwen3_moe": (Qwen3MoeConfig, Qwen3MoeForCausalLM),
 }
+NAMES = {r"^encoder\.": "model.", r"^diffusion_head\.": "lm_head."}  # Efficient-DLM's
 
 
 MAY_BE_TOLD = ("attention", "shift")
@@ -63,6 +67,7 @@ KINDS = {
     # Its folder names a tokenizer class of its own, which is Qwen2's; its config repeats Qwen2's 131,072 positions.
     "Dream": Kind("qwen2", shifted=True, longest=2048, tokenizer=Qwen2Tokenizer),
     "sdar": Kind("qwen3", block="block_size", mask="<|MASK|>"),
+    "sdar_moe": Kind("qwen3_moe", block="block_size", mask="<|MASK|>"),
     "Fast_dLLM_Qwen": Kind("qwen2", shifted=True, block="bd_size", mask="|<MASK>|"),
 }
 
@@ -85,7 +90,7 @@ def load(folder: Path, config: dict[str, Any], asked: LoadOptions) -> BackboneMo
     kind = kind or Kind(config["model_type"])
     settings, family = NETWORKS[kind.network]
     known = as_config(settings, config)
-    network = load_network(folder, family, known, asked.placement)
+    network = load_network(folder, family, known, asked.placement, NAMES)
     tokenizer = load_tokenizer(folder, kind.tokenizer)
     if tokenizer.mask_token is None and kind.mask in tokenizer.get_vocab():
         tokenizer.mask_token = kind.mask

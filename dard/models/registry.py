@@ -41,6 +41,13 @@ def in_blocks(size: int) -> dict[str, Any]:
     return {"tau_c": 0.6, "tau_u": 0.8, "gen_length": 128, "block_length": size, "prefix_cache": "block"}
 
 
+# As published for LLaDA2.0's own generate, and for LLaDA2.1 where quality counts; generate makes 2,048 positions where
+# nothing is said, of which a page decodes no more than these.
+LLADA2 = {**in_blocks(32), "gen_length": 256, "threshold": 0.95}
+EDITED = {**LLADA2, "threshold": 0.7, "edit_threshold": 0.5, "max_post_steps": 16}
+SIXTEEN_B = "33 GB in bfloat16, 11 GB in 4 bits"
+HUNDRED_B = "206 GB in bfloat16, 61 GB in 4 bits; several GPUs by device_map"
+
 CARDS: dict[str, Card] = {
     "embedded": Card(
         "the project's own small model: places, captions, arithmetic, Sudoku, countdown",
@@ -105,12 +112,72 @@ CARDS: dict[str, Card] = {
         defaults=LLADA,
         chat=True,
     ),
+    "llada2.0-mini": Card(
+        "LLaDA2.0: routed experts, of which 1.4 B weights work at a time, in blocks of 32",
+        "16 B",
+        SIXTEEN_B,
+        "Apache-2.0",
+        hub="inclusionAI/LLaDA2.0-mini",
+        defaults=LLADA2,
+        chat=True,
+        attention="block:32",
+    ),
+    "llada2.1-mini": Card(
+        "LLaDA2.1: LLaDA2.0 that was trained to edit what it wrote (decoder edit)",
+        "16 B",
+        SIXTEEN_B,
+        "Apache-2.0",
+        hub="inclusionAI/LLaDA2.1-mini",
+        defaults=EDITED,
+        chat=True,
+        attention="block:32",
+    ),
+    "llada2.1-flash": Card(
+        "LLaDA2.1, the large one",
+        "103 B",
+        HUNDRED_B,
+        "Apache-2.0",
+        hub="inclusionAI/LLaDA2.1-flash",
+        defaults=EDITED,
+        chat=True,
+        attention="block:32",
+    ),
     "sdar-1.7b-chat": Card(
         "SDAR, block-causal: no block of 4 sees a later one",
         "1.7 B",
         "4 GB in bfloat16",
         "Apache-2.0",
         hub="JetLM/SDAR-1.7B-Chat",
+        defaults=in_blocks(4),
+        chat=True,
+        attention="block:4",
+    ),
+    "sdar-4b-chat": Card(
+        "SDAR, block-causal in blocks of 4, which its files do not say",
+        "4 B",
+        "9 GB in bfloat16",
+        "Apache-2.0",
+        hub="JetLM/SDAR-4B-Chat",
+        defaults=in_blocks(4),
+        chat=True,
+        attention="block:4",
+    ),
+    "sdar-8b-chat": Card(
+        "SDAR, the largest without experts",
+        "8.2 B",
+        EIGHT_B,
+        "Apache-2.0",
+        hub="JetLM/SDAR-8B-Chat",
+        defaults=in_blocks(4),
+        chat=True,
+        attention="block:4",
+    ),
+    "sdar-30b-a3b-chat": Card(
+        "SDAR with routed experts, of which 3 B weights work at a time",
+        "30.5 B",
+        "62 GB in bfloat16, 19 GB in 4 bits",
+        "Apache-2.0",
+        hub="JetLM/SDAR-30B-A3B-Chat",
         defaults=in_blocks(4),
         chat=True,
         attention="block:4",
@@ -144,6 +211,44 @@ CARDS: dict[str, Card] = {
         defaults=in_blocks(32),
         chat=True,
         attention="block:32",
+    ),
+    "efficient-dlm-4b": Card(
+        "Efficient-DLM, a Qwen3 trained on in blocks of 32, not tuned to chat",
+        "4 B",
+        "10 GB in bfloat16",
+        "CC BY-NC 4.0",
+        hub="nvidia/Efficient-DLM-4B",
+        defaults={**in_blocks(32), "threshold": 0.9},
+        attention="block:32",
+        shift=False,
+    ),
+    "efficient-dlm-8b": Card(
+        "Efficient-DLM, the larger one",
+        "8.2 B",
+        EIGHT_B,
+        "CC BY-NC 4.0",
+        hub="nvidia/Efficient-DLM-8B",
+        defaults={**in_blocks(32), "threshold": 0.9},
+        attention="block:32",
+        shift=False,
+    ),
+    "d3llm-llada": Card(
+        "d3LLM: LLaDA distilled to decide more at a time",
+        "8 B",
+        EIGHT_B,
+        "see its page",
+        hub="d3LLM/d3LLM_LLaDA",
+        defaults=LLADA,
+        chat=True,
+    ),
+    "d3llm-dream": Card(
+        "d3LLM: Dream distilled to decide more at a time",
+        "7.6 B",
+        EIGHT_B,
+        "see its page",
+        hub="d3LLM/d3LLM_Dream",
+        defaults=LLADA,
+        chat=True,
     ),
     "open-dcoder-0.5b": Card(
         "Open-dLLM for code, a small Qwen2 that predicts one position ahead; runs on a CPU",
@@ -200,8 +305,8 @@ CARDS: dict[str, Card] = {
 
 ANY_OTHER = "a hub id or a folder"
 READABLE = (
-    "LLaDA, LLaDA-MoE, MMaDA, Dream, SDAR, Fast-dLLM v2, BERT, DistilBERT, RoBERTa, ModernBERT, "
-    "and mask-filling Llama, Qwen2 and Qwen3"
+    "LLaDA, LLaDA-MoE, LLaDA2, MMaDA, Dream, SDAR, Fast-dLLM v2, BERT, DistilBERT, RoBERTa, ModernBERT, "
+    "and mask-filling Llama, Qwen2, Qwen3 and Qwen3-MoE"
 )
 OTHER = Card(
     f"any checkpoint of these families: {READABLE}",

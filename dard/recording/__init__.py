@@ -6,6 +6,7 @@ Does not know: the sampler's rule.
 
 from __future__ import annotations
 
+from dard.recording.canvases import CanvasRecording
 from dard.recording.hooks import Recording, record
 
-__all__ = ["Recording", "record"]
+__all__ = ["CanvasRecording", "Recording", "record"]

@@ -19,19 +19,16 @@ is doubled and the first half counts. Positions that repeat at the end of a pass
 
 from __future__ import annotations
 
-import functools
 import time
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from types import TracebackType
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import register_module_forward_pre_hook
 
 from dard.core.errors import InputError
-from dard.recording.arguments import end_id, layers_of, model_name, parameters, repeated, token_ids, whole_canvas
+from dard.recording.arguments import end_id, layers_of, model_name, repeated, token_ids, whole_canvas
+from dard.recording.canvases import CanvasRecording, begins_as_noise
 from dard.recording.measuring import (
     Pass,
     block_mask,
@@ -42,6 +39,7 @@ from dard.recording.measuring import (
     shadow_rows,
     text_rows,
 )
+from dard.recording.watching import Watch
 from dard.trace import Trace
 from dard.trace.frames import Frame, check_mask_id
 from dard.trace.records import Top
@@ -49,7 +47,7 @@ from dard.trace.records import Top
 ELSEWHERE = "collect the states in the sampler and give them to dard.Trace.from_tokens"
 
 
-class Recording:
+class Recording(Watch):
     """A recording under way, and what it has.
 
     `network` is the module the sampler calls. `mask_id` is taken from the tokenizer or the network's config where it
@@ -81,8 +79,7 @@ class Recording:
         name: str = "",
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        if not isinstance(network, nn.Module):
-            raise InputError(f"network = {str(network)[:60]!r} is not a torch module; give the one the sampler calls")
+        super().__init__(network)
         config = getattr(network, "config", None)
         for named in (mask_id, getattr(tokenizer, "mask_token_id", None), getattr(config, "mask_token_id", None)):
             mask_id = named if mask_id is None else mask_id
@@ -91,7 +88,7 @@ class Recording:
                 f"no mask id is known: neither the tokenizer nor the config of {type(network).__name__} names one; "
                 "give mask_id="
             )
-        self.network, self.tokenizer, self.mask_id = network, tokenizer, check_mask_id(mask_id)
+        self.tokenizer, self.mask_id = tokenizer, check_mask_id(mask_id)
         self.top, self.guidance, self.name, self.settings = top, guidance, name, settings
         self.config, self.shift = config, bool(shift)
         if shift is None and isinstance(kind := getattr(config, "model_type", None), str):
@@ -103,78 +100,7 @@ class Recording:
         self._maskless = 0  # passes before the first that held a mask: a prompt read into a cache, say
         self._in_place: bool | None = None  # whether the tensor passed is the one the sampler writes into
         self._last: Tensor | None = None  # the state after the last pass, once it is over
-        self._said: set[str] = set()
-        self._unread: list[str] = []  # of passes that cannot be told: why
         self._noise: Tensor | bool | None = None  # the ids of the last pass without a mask; True: they change
-        self._handles: list[Any] = []
-        self._called = False  # `__call__` is under way, and `forward` comes next
-        self._inside = 0  # how many `forward` are running
-        self._uncompiled: Any = None  # what keeps torch.compile away
-
-    def __enter__(self) -> Self:
-        network, own = self.network, vars(self.network)
-        self._own = {id(module) for module in network.modules()}
-        self._names = parameters(network.forward)
-        ours = {"forward": self._through_call(network.forward)}
-        self._handles = [register_module_forward_pre_hook(self._someone)]
-        if callable(compiled := own.get("_compiled_call_impl")):  # network.compile(): its graph has no new hooks
-            ours["_compiled_call_impl"] = self._around(compiled)
-        else:
-            self._handles += [
-                network.register_forward_pre_hook(self._before, with_kwargs=True),
-                network.register_forward_hook(self._after, with_kwargs=True),
-            ]
-        self._kept = {name: (mine, own.get(name)) for name, mine in ours.items()}
-        own.update(ours)
-        return self
-
-    def _through_call(self, forward: Callable[..., Any]) -> Callable[..., Any]:
-        """`forward` as it is when `__call__` calls it, or itself; from elsewhere it goes through `__call__`."""
-
-        def routed(*args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling() or not self._handles:  # someone may have kept it
-                return forward(*args, **kwargs)
-            if not (self._called or self._inside):
-                return self.network(*args, **kwargs)
-            self._called = False
-            self._inside += 1
-            try:
-                return forward(*args, **kwargs)
-            finally:
-                self._inside -= 1
-
-        return functools.update_wrapper(routed, forward, updated=())  # generate() looks at its parameters
-
-    def _around(self, call: Callable[..., Any]) -> Callable[..., Any]:
-        def seen(*args: Any, **kwargs: Any) -> Any:
-            self._before(self.network, args, kwargs)
-            try:
-                output = call(*args, **kwargs)
-            finally:
-                self._called = False
-            self._after(self.network, args, kwargs, output)
-            return output
-
-        return seen
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        for handle in self._handles:
-            handle.remove()
-        self._handles = []
-        if self._uncompiled is not None:
-            self._uncompiled.__exit__(kind, error, where)
-            self._uncompiled = None
-        own = vars(self.network)
-        for name, (mine, before) in self._kept.items():
-            if own.get(name) is mine:  # the sampler may have put another in its place
-                del own[name]
-                own.update({} if before is None else {name: before})
-        try:
-            self._end_of_run(failed=kind is not None)
-        except Exception as trouble:  # whatever a canvas is, its sampler has returned
-            self._cannot(f"what the last pass led to cannot be read ({plain(trouble)})")
 
     def _end_of_run(self, failed: bool) -> None:
         if not self._passes:
@@ -231,8 +157,8 @@ class Recording:
         which = f"the one pass of {name} held no" if seen == 1 else f"none of the {seen} passes of {name} held a"
         if self._noise is True:
             raise InputError(
-                f"{which} mask (token {self.mask_id}), yet their tokens changed: is mask_id right? What starts from "
-                "noise and not from masks cannot be recorded yet"
+                f"{which} mask (token {self.mask_id}), yet their tokens changed: is mask_id right? To record what "
+                "begins as noise and not as masks, leave mask_id out"
             )
         raise InputError(f"{which} mask (token {self.mask_id}), so nothing was to be decided; is mask_id right?")
 
@@ -286,17 +212,6 @@ class Recording:
             forward = one.answered - one.began if one.state.device.type == "cpu" else 0.0  # elsewhere it only began
             frame.seconds = (forward, ended - one.began - forward)
 
-    # The hooks.
-
-    def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if torch.compiler.is_compiling():
-            return
-        self._called, self._open = True, None
-        try:
-            self._begin(args, kwargs)
-        except Exception as trouble:  # a tensor of a kind that is not known, say
-            self._cannot(f"a pass of {type(module).__name__} cannot be read ({plain(trouble)})")
-
     def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         ids = token_ids(args, kwargs, self._names)
         last = self._passes[-1] if self._passes else None
@@ -338,19 +253,6 @@ class Recording:
         self._passes.append(self._open)
         self._last = None
 
-    def _after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> None:
-        if torch.compiler.is_compiling():
-            return
-        one, self._open = self._open, None
-        if one is None:
-            return
-        one.answered = time.perf_counter()
-        try:
-            self._answer(one, output)
-        except Exception as trouble:
-            one.logits = None
-            self._say(f"the logits of a pass of {type(module).__name__} cannot be read ({plain(trouble)})")
-
     def _answer(self, one: Pass, output: Any) -> None:
         logits = logits_of(output)
         rows, asked = len(one.state), one.width + one.shadow[1]
@@ -362,24 +264,6 @@ class Recording:
             one.tops["x"] = guess(one, one.state == self.mask_id, text_rows)
             if one.shadow[1] and not self.shift:
                 one.tops["s"] = guess(one, one.state != self.mask_id, shadow_rows)
-
-    def _someone(self, module: nn.Module, args: tuple[Any, ...]) -> None:
-        """A forward pass of any module. Another model, which is one with token embeddings, is told of."""
-        if torch.compiler.is_compiling() or id(module) in self._own:
-            return
-        if getattr(module, "_orig_mod", None) is self.network and self._uncompiled is None:
-            self._uncompiled = torch.compiler.set_stance("force_eager")  # its graph would not run our hooks
-            self._say(
-                f"the sampler calls what torch.compile made of {type(self.network).__name__}, which runs uncompiled "
-                "here; record what torch.compile returned instead"
-            )
-        inner = list(module.modules())
-        self._own.update(map(id, inner))
-        if self.network not in inner and any(isinstance(each, nn.Embedding) for each in inner):
-            self._say(
-                f"{type(module).__name__} was called inside the recording of {type(self.network).__name__} and is not "
-                "in it: what its passes decided counts to the recorded pass before them"
-            )
 
     # Which canvas.
 
@@ -430,18 +314,12 @@ class Recording:
         last.confidence = measure(last, state, self.mask_id)
         last.logits = None
 
-    def _cannot(self, sentence: str) -> None:
-        self._unread.append(sentence)
-        self._say(sentence)
 
-    def _say(self, sentence: str) -> None:
-        if sentence not in self._said:
-            self._said.add(sentence)
-            warnings.warn(f"dard.record: {sentence}", stacklevel=2)
-
-
-record = Recording
-
-
-def plain(trouble: Exception) -> str:
-    return f"{type(trouble).__name__}: {(str(trouble).splitlines() or [''])[0][:200]}"
+def record(
+    network: nn.Module, tokenizer: Any = None, mask_id: int | None = None, **more: Any
+) -> Recording | CanvasRecording:
+    """A recording of what a sampler does with a network: of masks, or, where the network has a canvas of noise and no
+    mask is named, of that. `more` as `Recording` takes it."""
+    if mask_id is None and begins_as_noise(network):
+        return CanvasRecording(network, tokenizer, **more)
+    return Recording(network, tokenizer, mask_id, **more)

@@ -7,5 +7,6 @@ Does not know: what the rows are for, tables, figures.
 from __future__ import annotations
 
 from dard.results.file import Results, load
+from dard.results.frames import frame
 
-__all__ = ["Results", "load"]
+__all__ = ["Results", "frame", "load"]

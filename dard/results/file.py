@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dard.core.errors import InputError
-from dard.core.files import open_alone
+from dard.core.files import open_alone, write_whole
 from dard.results.sweep import Process, Row, Scope, Variant, key_of
 from dard.tasks import Item
 
@@ -26,6 +26,7 @@ IDENTITY = (
     "experiment", "model", "weights", "task", "samples", "seed", "gen_length", "block_length", "batch", "variants",
     "items", "encoding",
 )  # fmt: skip
+GROWS = ("samples", "items", "encoding", "variants")  # what a run may have had less of before it was extended
 
 
 @dataclass
@@ -71,10 +72,21 @@ class Results:
         """Add the rows of parts of the same run."""
         rows = {key_of(row): row for row in self.rows}
         for path, part in parts.items():
-            refuse_other(part.header, self.header, IDENTITY, path)
+            refuse_other(part.header, self.header, same_of(part.header, self.header), path)
             for row in part.rows:
                 rows.setdefault(key_of(row), row)
         self.rows[:] = rows.values()
+
+
+def same_of(part: Mapping[str, Any], whole: Mapping[str, Any]) -> tuple[str, ...]:
+    """What must agree between a part and a whole: less where the part is the whole's beginning, with fewer items or
+    variants."""
+    count, encodings = len(part["items"]), "encodings"
+    begins = count <= len(whole["items"]) and part["items"] == whole["items"][:count]
+    alike = part.get(encodings) == (whole.get(encodings) or [])[:count] or part["encoding"] == whole["encoding"]
+    if begins and alike and all(variant in whole["variants"] for variant in part["variants"]):
+        return tuple(name for name in IDENTITY if name not in GROWS)
+    return IDENTITY
 
 
 def lines_of(entries: Iterable[Mapping[str, Any]]) -> str:
@@ -86,7 +98,7 @@ def load(folder: str | Path, stem: str) -> Results:
     parts = read_parts(Path(folder), stem)
     if not parts:
         raise InputError(f"there are no results named {stem!r} in {str(folder)!r}")
-    results = Results(next(iter(parts.values())).header)
+    results = Results(max(parts.values(), key=lambda part: part.total).header)  # the first of the largest
     results.join(parts)
     return results
 
@@ -159,11 +171,23 @@ def resume(results: Results, folder: Path, process: Process) -> IO[bytes] | None
             refuse_other(part.header, results.header, ("code", "machine") if path == own else ("code",), path)
         whole = own.read_bytes().rfind(b"\n") + 1
         file.truncate(whole)  # a line that was cut off is dropped
-        add_rows(file, [] if whole else [results.header])
+        if own in parts and parts[own].total < results.total:
+            extend(file, own, [results.header, *parts[own].rows])
+        else:
+            add_rows(file, [] if whole else [results.header])
     except BaseException:
         file.close()
         raise
     return file
+
+
+def extend(file: IO[bytes], own: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+    """The rows under a header that promises more; until all is written, what was there stands beside it."""
+    kept = own.with_name(f"{own.name}.before")
+    write_whole(kept, own.read_bytes())
+    file.truncate(0)
+    add_rows(file, lines)
+    kept.unlink()
 
 
 def open_part(path: Path) -> IO[bytes]:

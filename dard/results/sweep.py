@@ -124,6 +124,7 @@ class Job:
     task: Judge
     scope: Scope
     finish: Callable[[Sequence[Session]], None] = loop.finish  # who decodes, to the end
+    each: Callable[[Session, Item], Row] | None = None  # what a row tells of every token, if it does
 
     @staticmethod
     def of(
@@ -176,7 +177,8 @@ def decode_and_score(
         score = round(verdict.details[measured], 6) if measured else float(verdict.right)
         judged = {"score": score, "right": verdict.right, "details": dict(verdict.details)}
         heavy = {} if verdict.weight == 1 else {"weight": verdict.weight}
-        rows.append({**judged, **heavy, **row, **also(session)})
+        tokens = {"each": job.each(session, job.scope.items[sample])} if job.each else {}
+        rows.append({**judged, **heavy, **row, **also(session), **tokens})
     return rows
 
 

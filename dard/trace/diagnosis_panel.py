@@ -68,7 +68,8 @@ class Shown(Telling):
                 shown.who = self.rescue()
             if diagnosis.guilty:
                 shown.held = diagnosis.guilty[0][: len(LETTERS)]
-                shown.hold = f"Mask {listed(list(LETTERS[: len(shown.held)]), ', ')} and go on"
+                many = len(shown.held)
+                shown.hold = f"Mask {'a' if many == 1 else 'both' if many == 2 else f'all {many}'} and go on"
         return shown
 
     # What was looked for, and how far that is.
@@ -155,7 +156,7 @@ class Shown(Telling):
         symbol, own = self.symbol(name), self.trace.settings.get(name)
         cells = [
             Tried(
-                self.value(each.value),
+                self.short(each.value),
                 each.right,
                 False,
                 f"{symbol} = {self.value(each.value)}: "
@@ -164,13 +165,17 @@ class Shown(Telling):
             )
             for each in tried
         ]
-        here = Tried(self.value(own), False, True, f"{symbol} = {self.value(own)}, as in this run: {self.wrong}")
+        here = Tried(self.short(own), False, True, f"{symbol} = {self.value(own)}, as in this run: {self.wrong}")
         numbers = all(isinstance(each.value, int | float) for each in tried) and isinstance(own, int | float)
         at = sum(each.value < own for each in tried) if numbers else 0
         cells.insert(at, here)
         best = next((each for each in tried if each.nearest), None)
         offer = f"Try {symbol} = {self.value(best.value)}" if best else ""
         return Strip(name, symbol, cells, best.value if best else None, offer)
+
+    @staticmethod
+    def short(value: object) -> str:
+        return f"{value:.3g}" if isinstance(value, float) else str(value)
 
     def revoked(self, each: Revocation) -> str:
         token = f"{self.words.quote(each.token)} {self.words.where(each.position)}"

@@ -12,7 +12,7 @@ from typing import Any
 
 from dard.trace.about import EVENTS
 from dard.trace.diagnosis import Diagnosis
-from dard.trace.limits import MAX_FILE_BYTES, TraceError
+from dard.trace.limits import MAX_FILE_BYTES, MAX_STEPS, MAX_VERDICTS, Room, TraceError
 from dard.trace.records import Start, Step, Whole
 
 
@@ -27,6 +27,11 @@ def check(trace: Whole) -> None:
         "events": {*EVENTS, *trace.about.events},
         "notes": ranges.keys(),
     }
+    for number, column in enumerate(trace.about.columns):
+        others = {each.name for each in trace.about.columns} - {column.name}
+        if column.mirror and column.mirror not in others:
+            where = f"about.columns.{number}.mirror"
+            raise TraceError(f"trace file is broken at {where}: {column.mirror!r} is none of the other columns")
     rows: list[tuple[str, Any]] = [
         ("start.states", trace.start.states),
         ("start.confidence", trace.start.confidence),
@@ -195,6 +200,9 @@ def set_aside(body: dict[str, Any]) -> tuple[dict[int, Any], dict[int, Any]]:
 
 def refuse_crowds(body: dict[str, Any]) -> None:
     """Refuse records with more entries than any has, before pydantic reports each of them with all the others."""
+    for part, most in {"steps": MAX_STEPS, "causes": MAX_VERDICTS}.items():
+        if isinstance(listed := body.get(part), list) and len(listed) > most:
+            raise TraceError(f"trace file is broken at {part}: it has {len(listed)} entries; at most {most} are read")
     steps = body.get("steps")
     records: list[tuple[str, Any]] = [("the top", body), ("start", body.get("start")), ("about", body.get("about"))]
     for number, step in enumerate(steps if isinstance(steps, list) else []):
@@ -229,14 +237,34 @@ def read_bytes(path: str | Path) -> bytes:
         raise TraceError(f"trace file cannot be read: {error.strerror}") from None
 
 
-def bounded_gunzip(data: bytes) -> bytes:
+def unpacked(data: bytes, room: Room) -> bytes:
+    """A file's bytes without their gzip, if there is one: no more than there is room for, nor more parts.
+
+    What JSON becomes in memory is told by its brackets and commas; they are counted sooner than parsed.
+    """
+    plain = bounded_gunzip(data, room.unpacked) if data[:2] == b"\x1f\x8b" else data
+    if len(plain) > room.unpacked:
+        raise TraceError(f"trace file is larger than {room.unpacked >> 20} MB")
+    if plain[:4] != b"PK\x03\x04":
+        refuse_many(plain, room)
+    return plain
+
+
+def refuse_many(text: bytes, room: Room) -> None:
+    """Refuse JSON that would become more lists, objects and entries than there is room for."""
+    for what, signs, most in (("lists and objects", (b"[", b"{"), room.records), ("entries", (b",",), room.entries)):
+        if (count := sum(text.count(sign) for sign in signs)) > most:
+            raise TraceError(f"the file holds {count} {what}; at most {most} are read")
+
+
+def bounded_gunzip(data: bytes, most: int = MAX_FILE_BYTES) -> bytes:
     inflate = zlib.decompressobj(wbits=31)
     try:
-        plain = inflate.decompress(data, MAX_FILE_BYTES)
+        plain = inflate.decompress(data, most)
     except zlib.error:
         raise TraceError("trace file is not valid gzip") from None
     if not inflate.eof:
-        raise TraceError(f"trace file is cut short, or unpacks to more than {MAX_FILE_BYTES >> 20} MB")
+        raise TraceError(f"trace file is cut short, or unpacks to more than {most >> 20} MB")
     if inflate.unused_data:
         raise TraceError("trace file goes on after its gzip data")
     return plain

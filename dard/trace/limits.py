@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -11,6 +11,8 @@ from dard.core.errors import InputError
 VERSION = 3
 TOP_K = 5
 MAX_FILE_BYTES = 64 << 20
+MAX_RECORDS = 2_000_000  # lists and objects of a file, each of which becomes one in memory
+MAX_ENTRIES = 16_000_000  # of all of these
 MAX_LENGTH = 8192  # positions of a region
 MAX_STEPS = 20_000
 REPR_AT_MOST = 80  # characters of its text that a trace is shown with
@@ -34,6 +36,19 @@ Sentence = Annotated[str, Field(max_length=MAX_SENTENCE)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Seconds = Annotated[float, Field(ge=0, le=1e7)]
 SettingInt = Annotated[int, Field(ge=-(2**53), le=2**53)]  # what every JSON reader can hold
+
+
+class Room(NamedTuple):
+    """How much a file may hold once it is unpacked. A page that anyone may use has less room than the library."""
+
+    unpacked: int = MAX_FILE_BYTES
+    records: int = MAX_RECORDS
+    entries: int = MAX_ENTRIES
+    positions: int = MAX_LENGTH  # of the region
+
+
+LIBRARY = Room()
+
 
 STRICT = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 

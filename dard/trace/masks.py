@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from dard.trace.limits import TraceError
 
+LARGEST_KEPT = 5_000_000  # cells of a mask that is kept unpacked while its step is looked at
 Moment = tuple[str, Sequence[float | None]]  # a block's states and confidences before its pass
 
 
@@ -73,9 +74,18 @@ def shapes(count: int) -> list[tuple[int, int]]:
     return [(count, count), (2 * count, 2 * count), (2 * count, 2 * count + 1)]
 
 
-@lru_cache(maxsize=8)
 def bits(mask: BlockMask) -> NDArray[np.bool_]:
-    """All rows, in the order of positions, as an array that nobody may write to: a step's many sentences ask for it."""
+    """All rows, in the order of positions, as an array that nobody may write to."""
+    return kept_bits(mask) if mask.size * mask.height <= LARGEST_KEPT else made_bits(mask)
+
+
+@lru_cache(maxsize=8)
+def kept_bits(mask: BlockMask) -> NDArray[np.bool_]:
+    """The same for a while: a step's many sentences ask for it."""
+    return made_bits(mask)
+
+
+def made_bits(mask: BlockMask) -> NDArray[np.bool_]:
     held, size, height = mask._held, mask.size, mask.height
     if isinstance(held, Packed):
         rows = np.frombuffer(zlib.decompress(held.data), np.uint8).reshape(height, -1)

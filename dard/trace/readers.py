@@ -1,4 +1,4 @@
-"""What other programs keep of a decode, as traces: lists of states, maps of steps, and the callbacks samplers offer.
+"""What other programs keep of a decode, as traces: lists of states, maps of steps; for callbacks see `callbacks`.
 
 Promises: a file is read with bounds and never executed; what is missing is asked for by name, never guessed. Files:
 
@@ -9,6 +9,7 @@ Promises: a file is read with bounds and never executed; what is missing is aske
 | dllm's `histories` | the same under "histories" or "frames", or as `torch.save` wrote the list |
 | Dream's `.history` | under "history": it begins after the first step, so `prompt_length` must be told |
 | a map of steps | "step_map" and "tokens": the step each token was decided in; null: masked to the end, −1: given |
+| what engines serve | responses with SGLang's step_maps, and JSON lines of steps: see `dard.trace.served` |
 
 An object may also hold mask_id, words (texts by id), prompt_length, prompt_tokens (with a step_map), confidence, model,
 name and eos_id. All but JSON's own types are refused.
@@ -20,16 +21,18 @@ import io
 import json
 import pickle
 import re
-import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dard.core.errors import InputError
-from dard.trace.format import bounded_gunzip, read_bytes
-from dard.trace.frames import MAX_SEQUENCE, MAX_TOKEN, check_mask_id
-from dard.trace.limits import MAX_FILE_BYTES, MAX_STEPS, MAX_TOKEN_TEXT, TraceError
+from dard.trace import served
+from dard.trace.callbacks import Frames as Frames
+from dard.trace.callbacks import started
+from dard.trace.format import read_bytes, unpacked
+from dard.trace.frames import MAX_TOKEN, check_mask_id
+from dard.trace.limits import LIBRARY, MAX_FILE_BYTES, MAX_STEPS, MAX_TOKEN_TEXT, TraceError
 from dard.trace.trace import Trace
 
 STATES = ("frames", "histories", "history")
@@ -43,7 +46,7 @@ def trace_name(path: str | Path) -> str:
     >>> trace_name("runs/fast_generate_0.5.trace.json.gz")
     'fast_generate_0.5'
     """
-    return re.sub(r"(\.trace)?(\.json|\.pt|\.pth)?(\.gz)?$", "", Path(path).name) or "trace"
+    return re.sub(r"(\.trace)?(\.jsonl?|\.pt|\.pth)?(\.gz)?$", "", Path(path).name) or "trace"
 
 
 def load(path: str | Path, **told: Any) -> list[Trace]:
@@ -52,7 +55,12 @@ def load(path: str | Path, **told: Any) -> list[Trace]:
 
 
 def read(
-    data: bytes, *, mask_id: int | None = None, words: Any = None, prompt_length: int | None = None
+    data: bytes,
+    *,
+    mask_id: int | None = None,
+    words: Any = None,
+    prompt_length: int | None = None,
+    block_size: int | None = None,
 ) -> list[Trace]:
     """The traces in a file's bytes. What is told here goes before what the file says.
 
@@ -60,16 +68,25 @@ def read(
     >>> trace.prompt_tokens, [step.decided for step in trace.steps], trace.steps[0].confidence
     ([5], [[1], [0]], [None, None])
     """
-    if data[:2] == b"\x1f\x8b":
-        data = bounded_gunzip(data)
+    data = unpacked(data, LIBRARY)
     body = from_torch(data) if data[:4] == b"PK\x03\x04" else from_json(data)
     if isinstance(body, dict) and "format" in body:
         return [Trace.from_bytes(data)]
-    if isinstance(body, list):
-        body = {"frames": body}
+    told = {"mask_id": mask_id, "words": words, "prompt_length": prompt_length}
+    several = body if isinstance(body, list) else [body]
+    if served.are_steps(several):
+        written = texts(next((line["words"] for line in several if "words" in line), None)) if words is None else words
+        return served.from_steps(several, written, mask_id=mask_id)
+    if served.are_responses(several):
+        maps = [served.as_step_map(each, told | {"block_size": block_size}) for each in several]
+        return [trace for each in maps for trace in read_body(each, told)]
+    return read_body({"frames": body} if isinstance(body, list) else body, told)
+
+
+def read_body(body: Any, told: Mapping[str, Any]) -> list[Trace]:
+    """The traces in what a file holds, if that is states or a map of steps."""
     if not isinstance(body, dict) or not any(key in body for key in (*STATES, "step_map")):
         raise TraceError(f"the file is no trace, and holds none of {', '.join(STATES)} and step_map")
-    told = {"mask_id": mask_id, "words": words, "prompt_length": prompt_length}
     body |= {name: value for name, value in told.items() if value is not None}
     if body.get("mask_id") is None:
         raise InputError("no mask id is known: the file names none; tell it (--mask-id, or mask_id=)")
@@ -77,7 +94,7 @@ def read(
     more = {name: text(body, name) for name in ("model", "name")} | {"eos_id": body.get("eos_id")}
     if more["eos_id"] is not None and (type(more["eos_id"]) is not int or not 0 <= more["eos_id"] <= MAX_TOKEN):
         raise TraceError(f"eos_id = {str(more['eos_id'])[:20]!r} is not a token id")
-    if words is None:
+    if told.get("words") is None:
         body["words"] = texts(body.get("words"))
     if "step_map" in body:
         prompt = body.get("prompt_tokens") or []
@@ -116,19 +133,6 @@ def from_states(body: dict[str, Any], more: dict[str, Any]) -> list[Trace]:
     ]
 
 
-def started(frames: list[Any], mask_id: int, prompt_length: Any) -> list[Any]:
-    """States with the one before the first step, which is the prompt and masks; as they are if nothing tells of it."""
-    if prompt_length is None:
-        return frames
-    first = frames[0]
-    if type(prompt_length) is not int or not isinstance(first, list) or not 0 <= prompt_length < len(first):
-        raise InputError(
-            f"prompt_length = {str(prompt_length)[:20]!r} is not allowed; it must leave something to decide"
-        )
-    start = first[:prompt_length] + [mask_id] * (len(first) - prompt_length)
-    return frames if start == first else [start, *frames]
-
-
 def text(body: Mapping[str, Any], name: str) -> str:
     if not isinstance(value := body.get(name, ""), str):
         raise TraceError(f"{name} is not a text")
@@ -151,8 +155,13 @@ def texts(words: Any) -> dict[int, str] | None:
 
 
 def from_json(data: bytes) -> Any:
+    """What JSON says, or the list of what its lines say."""
     try:
         return json.loads(data)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return [json.loads(line) for line in data.splitlines() if line.strip()]
     except (ValueError, RecursionError):
         raise TraceError("the file is neither JSON nor what torch.save writes") from None
 
@@ -177,7 +186,8 @@ def from_torch(data: bytes) -> Any:
     def plain(value: Any, depth: int = 0) -> Any:
         if isinstance(value, torch.Tensor):
             room[0] -= value.numel()
-            if room[0] < 0 or value.is_floating_point() or value.is_complex() or value.layout != torch.strided:
+            ids = value.dtype in (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+            if room[0] < 0 or not ids or value.is_meta or value.layout != torch.strided:
                 raise TraceError(f"the file holds other tensors than ids, or more than {MAX_IDS} ids")
             return value.tolist()
         if isinstance(value, list | tuple) and depth < 4:
@@ -251,143 +261,6 @@ def to_step_map(trace: Trace, drop_revocations: bool = False) -> dict[str, Any]:
         "mask_id": trace.mask_id,
         "words": {str(token): word for token, word in trace.token_text.items()},
     }
-
-
-# Callbacks.
-
-
-class Frames:
-    """Collects the states that a sampler hands to a callback of its own.
-
-    `model.diffusion_generate(…, generation_tokens_hook_func=frames.dream)`, or
-    `pipe(…, callback_on_step_end=frames.diffusers, callback_on_step_end_tensor_inputs=Frames.TENSORS)`. diffusers calls
-    after the first step for the first time: what was masked before it tells `active_block`, or `prompt_length`. Its
-    pipeline works in whole blocks and may end early; with `gen_length` the trace has as many positions as its output.
-    A callback never raises: what it cannot read it warns of, and `trace` says it.
-
-    >>> frames = Frames(mask_id=0)
-    >>> for state in ([[5, 0, 0]], [[5, 6, 0]], [[5, 6, 7]]):
-    ...     frames.add(state)
-    >>> frames.trace.num_steps
-    2
-    """
-
-    TENSORS = ("block_x", "active_block", "sampled_probs")  # what LLaDA2Pipeline can hand over and is of use here
-
-    def __init__(
-        self,
-        mask_id: int,
-        words: Any = None,
-        *,
-        prompt_length: int | None = None,
-        gen_length: int | None = None,
-        **more: Any,
-    ) -> None:
-        for name, value in {"prompt_length": prompt_length, "gen_length": gen_length}.items():
-            if value is not None and (type(value) is not int or not 0 <= value <= MAX_SEQUENCE):
-                raise InputError(f"{name} = {str(value)[:20]!r} is not allowed; it must be from 0 to {MAX_SEQUENCE}")
-        self.mask_id, self.words, self.prompt_length, self.more = check_mask_id(mask_id), words, prompt_length, more
-        self.gen_length = gen_length
-        self.states: list[list[list[int]]] = []
-        self.measured: list[list[dict[int, float]]] = []
-        self.unread = ""  # what is wrong with what a callback was given
-
-    def add(self, ids: Any, logits: Any = None) -> None:
-        """A state, ids [B, T], and the logits [B, T, vocabulary] it was decided by, if there are any."""
-        rows = ids.tolist() if hasattr(ids, "tolist") else [list(row) for row in ids]
-        before = self.states[-1] if self.states else rows
-        numbers: list[dict[int, float]] = [{} for _ in rows]
-        if logits is not None:
-            for row, (old, new) in enumerate(zip(before, rows, strict=True)):
-                for place, (a, b) in enumerate(zip(old, new, strict=True)):
-                    if a != b and b != self.mask_id:
-                        numbers[row][place] = float(logits[row][place].float().log_softmax(-1)[b].exp())
-        self.states.append(rows)
-        self.measured.append(numbers)
-
-    def dream(self, step: int | None, x: Any, logits: Any) -> Any:
-        """Dream's `generation_tokens_hook_func`: called before the first step and after each, with shifted logits."""
-        self.add(x, logits)
-        return x
-
-    def diffusers(self, pipe: Any, step: int, timestep: Any, inputs: dict[str, Any]) -> dict[str, Any]:
-        """`callback_on_step_end`: `block_x` is everything up to the end of the present block, `sampled_probs` and
-        `active_block` are of that block alone: what was predicted there, and what was masked before the step."""
-        if "block_x" not in inputs:
-            return self._cannot(unreadable(pipe, inputs), inputs)
-        rows = inputs["block_x"].tolist()
-        if not self.states:
-            masked = inputs["active_block"].tolist() if "active_block" in inputs else [None] * len(rows)
-            if "active_block" not in inputs and self.prompt_length is None:
-                return self._cannot(unreadable(pipe, inputs), inputs)
-            self.add([self._before(row, each) for row, each in zip(rows, masked, strict=True)])
-        before = self.states[-1]
-        self.add(rows)
-        for row, confidence in enumerate(inputs["sampled_probs"].tolist() if "sampled_probs" in inputs else ()):
-            old, new = before[row], rows[row]
-            self.measured[-1][row] = {
-                place: min(1.0, p)
-                for place, p in enumerate(confidence, len(new) - len(confidence))
-                if new[place] == self.mask_id or place >= len(old) or old[place] != new[place]
-            }
-        return inputs
-
-    def _before(self, row: list[int], masked: list[bool] | None) -> list[int]:
-        """What a row was before the first step, in which nothing but masks is decided."""
-        begin = len(row) - len(masked) if masked is not None else self.prompt_length or 0
-        return [
-            self.mask_id if i >= begin and (masked is None or masked[i - begin]) else token
-            for i, token in enumerate(row)
-        ]
-
-    def _cannot(self, why: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        if not self.unread:
-            self.unread = why
-            warnings.warn(f"dard.trace.readers: {why}", stacklevel=3)
-        return inputs
-
-    @property
-    def trace(self) -> Trace:
-        return self.traces[0]
-
-    @property
-    def traces(self) -> list[Trace]:
-        """One per row of the batch."""
-        if self.unread or not self.states:
-            raise InputError(self.unread or "no state was collected; was the callback given to the sampler?")
-        length = max(len(rows[0]) for rows in self.states)  # blocks that were not begun yet are masks
-        if self.gen_length is not None:
-            length = self._prompt() + self.gen_length
-        traces = []
-        for row in range(len(self.states[0])):
-            states = [(rows[row] + [self.mask_id] * (length - len(rows[row])))[:length] for rows in self.states]
-            frames = started(states, self.mask_id, self.prompt_length)
-            known = [numbers[row] for numbers in self.measured][len(states) - len(frames) + 1 :]
-            confidence = [[numbers.get(place) for place in range(len(frames[0]))] for numbers in known]
-            traces.append(Trace.from_tokens(frames, self.mask_id, self.words, confidence, **self.more))
-        return traces
-
-    def _prompt(self) -> int:
-        """Where the prompt ends: at the first mask, which is at the same place in every row of a batch."""
-        if self.prompt_length is not None:
-            return self.prompt_length
-        return min((row.index(self.mask_id) for row in self.states[0] if self.mask_id in row), default=0)
-
-
-def unreadable(pipe: Any, inputs: Mapping[str, Any]) -> str:
-    """What to do about a callback of diffusers that was not given what is needed; advice that the pipeline takes."""
-    given = ", ".join(map(str, inputs))[:100] or "nothing"
-    offered = getattr(pipe, "_callback_tensor_inputs", Frames.TENSORS)
-    if "block_x" in offered:
-        return (
-            f"callback_on_step_end was given {given}, and for the first time after the first step; give "
-            f"callback_on_step_end_tensor_inputs={[name for name in Frames.TENSORS if name in offered]}"
-            + ("" if "block_x" not in inputs else ", or tell Frames the prompt_length")
-        )
-    return (
-        f"callback_on_step_end of {type(pipe).__name__} was given {given} and has no block_x, a canvas of tokens and "
-        "masks, to offer; a canvas of noise cannot be collected yet"
-    )
 
 
 class TokenizerFile:

@@ -29,10 +29,10 @@ from dard.trace.about import About
 from dard.trace.annotation import Annotation
 from dard.trace.annotations import annotated
 from dard.trace.diagnosis import Diagnosis
-from dard.trace.format import bounded_gunzip, check, not_a_number, read_bytes, refuse_crowds, set_aside
+from dard.trace.format import check, not_a_number, read_bytes, refuse_crowds, set_aside, unpacked
 from dard.trace.frames import Frame, checked, values_of
 from dard.trace.limits import (
-    MAX_FILE_BYTES,
+    LIBRARY,
     MAX_GRAPH_BYTES,
     MAX_LENGTH,
     MAX_MASK_BYTES,
@@ -44,6 +44,7 @@ from dard.trace.limits import (
     REPR_AT_MOST,
     STRICT,
     VERSION,
+    Room,
     SettingInt,
     TokenId,
     TraceError,
@@ -210,14 +211,11 @@ class Trace:
         return cls.from_bytes(read_bytes(path))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Trace:
+    def from_bytes(cls, data: bytes, room: Room = LIBRARY) -> Trace:
         """The trace in a file's bytes, gzipped or plain."""
-        if len(data) > MAX_FILE_BYTES:
-            raise TraceError(f"trace file is larger than {MAX_FILE_BYTES >> 20} MB")
-        if data[:2] == b"\x1f\x8b":
-            data = bounded_gunzip(data)
+        text = unpacked(data, room)
         try:
-            body = json.loads(data)
+            body = json.loads(text)
         except (ValueError, RecursionError):
             raise TraceError("trace file is not JSON") from None
         if not isinstance(body, dict) or body.get("format") != "dard-trace":
@@ -239,6 +237,8 @@ class Trace:
             first = error.errors()[0]
             where = ".".join(str(part) for part in first["loc"])[:100]
             raise TraceError(f"trace file is broken at {where}: {first['msg'][:200]}") from None
+        if len(trace.fixed) > room.positions:
+            raise TraceError(f"trace file has a region of {len(trace.fixed)}; at most {room.positions} are shown here")
         check(trace)
         records: list[Trace | Start | Step | Verdict | Diagnosis] = [trace, trace.start, *trace.steps, *trace.causes]
         records += [trace.diagnosis, *trace.diagnosis.verdicts] if trace.diagnosis else []
@@ -248,16 +248,16 @@ class Trace:
             give_masks(trace.steps, old[0])
             if old[1] is not None:
                 give_cells(trace.steps, old[1])
-        room = MAX_MASK_BYTES
+        left = MAX_MASK_BYTES
         for number, text in masks.items():
             step = trace.steps[number]
-            step._mask, length = BlockMask.read(text, step.moment, room)
-            room -= length
-        room = MAX_GRAPH_BYTES
+            step._mask, length = BlockMask.read(text, step.moment, left)
+            left -= length
+        left = MAX_GRAPH_BYTES
         for number, text in cells.items():
             if (graph := trace.steps[number].graph) is not None:
-                graph._cells = read_cells(text, len(graph.positions), room)
-                room -= len(graph._cells)
+                graph._cells = read_cells(text, len(graph.positions), left)
+                left -= len(graph._cells)
         return trace
 
 

@@ -36,7 +36,7 @@ def second(server: str, visit: Visiting) -> Callable[..., Page]:
     def open_step(view: str = "", **options: Any) -> Page:
         query = urlencode({**SECOND, **({"view": view} if view else {})})
         page = visit(f"{server}?{query}", ready="button[data-position]:visible", **options).page
-        expect(page.locator(".dv-counter b:visible")).to_have_text("2", timeout=20_000)
+        expect(page.locator(".dv-counter b:visible")).to_have_text("2")
         return page
 
     return open_step
@@ -55,7 +55,7 @@ def test_one_key_opens_the_causes_and_a_bar_leads_to_its_token(second: Callable[
     expect(page.get_by_label("mask", exact=True)).to_be_visible()
     page.keyboard.press("c")
     first = "without Los, position 3: 0.478, candidate"
-    expect(bars(page).first).to_have_attribute("aria-label", first, timeout=20_000)
+    expect(bars(page).first).to_have_attribute("aria-label", first)
     expect(page.get_by_label("mask", exact=True)).to_be_hidden()
     assert bars(page).count() == 11
     expect(page.locator(".dv-why")).to_contain_text("; without Los at 3 it would have had 0.48 and stayed a candidate.")
@@ -70,7 +70,7 @@ def test_one_key_opens_the_causes_and_a_bar_leads_to_its_token(second: Callable[
     bars(page).first.click()
     expect(page.locator(".dv-iplace")).to_have_text("position 3")
     hidden = page.get_by_label("if it had been seen").get_by_role("button")
-    expect(hidden).to_have_attribute("aria-label", "with Diego, position 4: 0.000, masked", timeout=20_000)
+    expect(hidden).to_have_attribute("aria-label", "with Diego, position 4: 0.000, masked")
     expect(causes(page)).to_contain_text("A close call: 0.502.")
     scale = page.get_by_role("group", name="scale of the bars")
     expect(scale.get_by_role("button")).to_have_text(["full scale", "zoomed in"])
@@ -96,15 +96,15 @@ def test_hiding_a_token_makes_a_branch_that_says_so_and_has_a_link(
     second: Callable[..., Page], visit: Visiting
 ) -> None:
     page = second("causes")
-    expect(bars(page).first).to_be_visible(timeout=20_000)
+    expect(bars(page).first).to_be_visible()
     causes(page).get_by_role("button", name="Branch here").click()
-    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all", timeout=20_000)
+    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all")
     expect(page.locator(".dv-say")).to_contain_text("Los at 3 was hidden from everyone in this pass, by hand")
     expect(page.locator(".dv-why")).to_contain_text("the shadow gives it 0.48")
     page.wait_for_function("new URL(location.href).searchParams.has('edits')")
     assert json.loads(page.evaluate("new URL(location.href).searchParams.get('edits')")) == [[2, 3, None, None, "all"]]
     again = visit(page.url, ready="button[data-position]:visible").page
-    expect(again.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all", timeout=20_000)
+    expect(again.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all")
 
 
 FILLED = """(canvas, places) => {
@@ -121,14 +121,13 @@ def test_a_token_hidden_by_hand_is_drawn_as_hidden(second: Callable[..., Page]) 
     """In the mask, its sentence, reach, attention, the context strip and the causes."""
     page = second("causes")
     strip = page.locator(".dv-context")
-    expect(bars(page).first).to_be_visible(timeout=20_000)
+    expect(bars(page).first).to_be_visible()
     assert strip.evaluate(FILLED, [2, 3]) == [[True, True], [True, True]]
     causes(page).get_by_role("button", name="Branch here").click()
-    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all", timeout=20_000)
+    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all")
     expect(causes(page)).to_contain_text(
         "Nothing by the mask, which showed it every other decided token; "
         "but Los at 3 was hidden from everyone in this pass, by hand.",
-        timeout=20_000,
     )
     expect(causes(page).locator(".dv-csum")).to_contain_text("Los at 3 was hidden from everyone in this pass, by hand.")
     # One is almost at τ_u = 0.5, and every number of it says on which side.
@@ -147,18 +146,18 @@ def test_a_token_hidden_by_hand_is_drawn_as_hidden(second: Callable[..., Page]) 
     expect(page.get_by_label("mask", exact=True)).to_contain_text("none contaminated")
     expect(note).not_to_contain_text("arrives")
     page.get_by_role("button", name="attention").click()
-    expect(page.locator(".dv-insp")).to_contain_text("s query in layer 6: ", timeout=20_000)
+    expect(page.locator(".dv-insp")).to_contain_text("s query in layer 6: ")
     expect(page.locator(".dv-insp")).not_to_contain_text("Los .")
 
 
 def test_a_token_hidden_by_hand_from_one_check_is_drawn_as_hidden_from_it(second: Callable[..., Page]) -> None:
     page = second("causes")
-    expect(bars(page).first).to_be_visible(timeout=20_000)
+    expect(bars(page).first).to_be_visible()
     causes(page).get_by_role("button", name="this check").click()
     causes(page).get_by_role("button", name="Branch here").click()
-    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from position 4", timeout=20_000)
+    expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from position 4")
     expect(page.get_by_label("if it had been seen").get_by_role("button")).to_have_attribute(
-        "aria-label", "with Los, position 3: 0.001, masked", timeout=20_000
+        "aria-label", "with Los, position 3: 0.001, masked"
     )
     expect(causes(page)).to_contain_text("Hidden by the mask, or by hand")
     assert page.locator(".dv-context").evaluate(FILLED, [3]) == [[True, False]]
@@ -172,9 +171,7 @@ def test_attention_is_drawn_on_the_mask_and_told_in_numbers(second: Callable[...
     page.get_by_role("button", name="attention").click()
     mask = page.get_by_label("mask", exact=True)
     expect(mask).to_contain_text("layer 6 of 6")
-    expect(mask.locator(".dv-masknote")).to_contain_text(
-        "The shadow of Diego gives Los .74 of its attention", timeout=20_000
-    )
+    expect(mask.locator(".dv-masknote")).to_contain_text("The shadow of Diego gives Los .74 of its attention")
     expect(page.locator(".dv-insp")).to_contain_text(
         "s query in layer 6: Los .74, California .25; all others together .01"
     )
@@ -187,7 +184,7 @@ def test_attention_is_drawn_on_the_mask_and_told_in_numbers(second: Callable[...
     expect(mask).to_contain_text("mean of 6 layers")
     page.wait_for_function("new URL(location.href).searchParams.get('view') === 'attention0'")
     mask.get_by_role("button", name="Causes").last.click()
-    expect(bars(page).first).to_be_visible(timeout=20_000)
+    expect(bars(page).first).to_be_visible()
 
 
 def test_a_replay_shows_the_causes_it_was_saved_with_and_says_where_it_has_none(replay: Visiting) -> None:
@@ -213,6 +210,6 @@ def test_a_replay_shows_the_causes_it_was_saved_with_and_says_where_it_has_none(
 
 def test_at_1680_both_stand_side_by_side(second: Callable[..., Page]) -> None:
     page = second("causes", viewport={"width": 1680, "height": 900})
-    expect(bars(page).first).to_be_visible(timeout=20_000)
+    expect(bars(page).first).to_be_visible()
     mask, box = (page.get_by_label(name, exact=True).bounding_box() for name in ("mask", "causes"))
     assert mask and box and abs(mask["y"] - box["y"]) < 1 and box["x"] >= mask["x"] + mask["width"]

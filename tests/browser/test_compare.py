@@ -40,6 +40,12 @@ def opened(server: str, visit: Callable[..., Visit]) -> Callable[..., Page]:
     return lambda query="": visit(server + query, ready=READY, viewport={"width": 1280, "height": 720}).page
 
 
+@pytest.fixture
+def other_model_only(server: str) -> Iterator[str]:
+    with serving(build_page(Studio(("small-bert",))), **launch_options()) as url:
+        yield url
+
+
 def answers(page: Page, expected: list[str | re.Pattern[str]]) -> None:
     """What the table says of each lane."""
     expect(page.locator(".dw-table tbody tr .dv-judged:visible")).to_have_text(expected)
@@ -126,3 +132,13 @@ def test_words_that_are_not_known_lead_to_a_model_that_has_them(opened: Callable
     press(page, "Decode")
     expect(summary).to_have_text(re.compile("^DARD on small-bert(?!.*embedded)"))
     expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
+
+
+def test_a_recorded_case_is_said_to_be_of_the_model_that_made_it(
+    other_model_only: str, visit: Callable[..., Visit]
+) -> None:
+    page = visit(other_model_only, ready=READY).page
+    expect(page.locator(".dw-summary:visible")).to_have_text(
+        re.compile("^DARD on embedded · Decode will use DARD on small-bert")
+    )
+    expect(page.locator("button[data-position='4']:visible")).to_be_visible()

@@ -68,14 +68,14 @@ def run_small(page: Page) -> None:
     page.get_by_label("Task", exact=True).select_option("places")
     page.get_by_label("Samples").fill("2")
     page.get_by_label("Samples").press("Enter")
-    expect(page.locator(".dx-about")).to_contain_text("2 samples", timeout=30_000)
-    expect(page.get_by_role("button", name="Run experiment")).to_be_enabled(timeout=60_000)
+    expect(page.locator(".dx-about")).to_contain_text("2 samples")
+    expect(page.get_by_role("button", name="Run experiment")).to_be_enabled()
 
 
 def test_an_experiment_from_the_form_to_the_run_behind_a_point(server: str, visit: Visiting, tmp_path: Path) -> None:
     page = open_lab(visit, server)
     run_small(page)
-    expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".dx-chart .main-svg").first).to_be_visible()
     rows = page.locator(".dx-table tbody tr")
     assert rows.count() == 5
     with page.expect_download() as download:
@@ -96,7 +96,7 @@ def test_an_experiment_from_the_form_to_the_run_behind_a_point(server: str, visi
 def test_a_click_on_the_chart_lists_runs(server: str, visit: Visiting) -> None:
     page = open_lab(visit, server)
     run_small(page)
-    expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".dx-chart .main-svg").first).to_be_visible()
     name = page.locator(".dx-table tbody tr th").last.inner_text()
     page.evaluate(
         """(name) => document.querySelector('.dx-chart').emit('plotly_click', { points: [{ customdata: name }] })""",
@@ -112,7 +112,7 @@ def test_results_of_an_experiment_are_opened_filtered_and_lead_to_watch(
     page.get_by_label("Results files").set_input_files(RECORDED / "mixing-ablation-sudoku-open.jsonl")
     samples = page.get_by_role("region", name="Decodes")
     expect(samples.locator("h2")).to_have_text("All samples")
-    expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=30_000)
+    expect(page.locator(".dx-chart .main-svg").first).to_be_visible()
     expect(page.get_by_label("Experiment")).to_have_value("mixing-ablation")
     expect(page.get_by_label("Task")).to_have_value("sudoku-open")
     expect(page.locator(".dx-shows")).to_contain_text("logit mixing strategy")  # of what was opened
@@ -175,7 +175,7 @@ def test_bad_input_and_stop(server: str, visit: Visiting) -> None:
     page.get_by_label("Samples").fill("100")
     page.get_by_role("button", name="Run experiment").click()
     page.get_by_role("button", name="Stop").click()
-    expect(page.get_by_role("button", name="Run experiment")).to_be_enabled(timeout=60_000)
+    expect(page.get_by_role("button", name="Run experiment")).to_be_enabled()
     expect(page.locator(".dx-about")).to_contain_text("so far")
 
 
@@ -261,7 +261,7 @@ def test_every_decoder_can_be_watched_and_compared(server: str, visit: Visiting)
     panel = page.get_by_role("region", name="dependencies")
     expect(panel.locator(".dv-graphnote")).to_contain_text("'3' at position 11".replace("'", ""))
     page.get_by_role("button", name="Editing in a cycle", exact=True).click()
-    expect(page.locator(".dv-counter:visible")).to_contain_text("18", timeout=30_000)
+    expect(page.locator(".dv-counter:visible")).to_contain_text("18")
     lesson = visit(f"{server}?lesson=12", ready=READY).page
     expect(lesson.locator(".dv-lane:visible .dv-who b")).to_have_text(["DARD", "WINO", "Saber", "DAPD", "ReMix"])
     lesson.get_by_role("button", name="Run to end", exact=True).locator("visible=true").click()

@@ -6,10 +6,11 @@ The whole run is on screen nevertheless, or one is told.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -18,6 +19,7 @@ from dard import Trace, decode
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.browser.conftest import Visit, build_scripted_page
 from tests.helpers import serving
+from tests.proxy import proxied
 from visual.page import launch_options
 from visual.server.studio import Studio
 
@@ -241,3 +243,46 @@ def test_without_a_server_one_is_told_and_it_goes_on_when_it_is_back(
     expect(slider(page)).to_have_attribute("aria-valuemax", "2")
     assert all("ail" in problem for problem in found.problems), found.problems  # what failed to be fetched
     found.problems.clear()
+
+
+MOST_STEPS = (
+    "Math.max(...[...document.querySelectorAll('[role=slider][aria-label=step]')].map((one) => one.ariaValueMax))"
+)
+SLOW = "The city of" + " [MASK]" * 36
+
+
+@pytest.fixture
+def slowly(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Passes that take long enough for a connection to be lost between two of them."""
+    model = studio.models.loaded["embedded"]
+    quick = model.logits
+
+    def slow(*call: Any) -> Any:
+        time.sleep(0.25)
+        return quick(*call)
+
+    monkeypatch.setattr(model, "logits", slow)
+
+
+@pytest.mark.usefixtures("slowly")
+@pytest.mark.parametrize("button", ["Run to end", "Compare"])
+def test_a_run_whose_connection_is_cut_several_times_goes_on_by_itself(
+    server: str, visit: Visiting, button: str
+) -> None:
+    """What is cut is the stream of answers in the middle of a decode; the steps are those of an undisturbed run."""
+    fresh = "?" + urlencode({"prompt": SLOW, "decoder": "standard"})
+    with proxied(urlsplit(server).port or 0, only=lambda path: "queue/data" in path) as (address, proxy):
+        found = visit(address + fresh, ready=READY)
+        page = found.page
+        if button == "Compare":
+            page.get_by_role("tab", name="Compare").click()
+            expect(page.locator("button[data-position='3']:visible").first).to_be_visible()
+        press(page, button)
+        for least in (2, 10, 18):
+            page.wait_for_function(f"{MOST_STEPS} >= {least}", timeout=LATE)
+            while not proxy.cut():  # the one before was just noticed
+                page.wait_for_timeout(20)
+        expect(slider(page)).to_have_attribute("aria-valuemax", "36", timeout=2 * LATE)
+        rested(page)
+        expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
+    found.problems.clear()  # the browser tells of every connection that was cut

@@ -88,7 +88,7 @@ def test_whoever_leaves_at_once_comes_back_to_the_same_step(site: str, visit: Vi
 
 def test_recorded_results(site: str, visit: Visiting) -> None:
     page = visit(f"{site}/results.html", ready=".dx-table").page
-    expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=15_000)
+    expect(page.locator(".dx-chart .main-svg").first).to_be_visible()
     expect(page.get_by_role("button", name="Run experiment")).to_have_count(0)
     runs = page.get_by_role("region", name="Decodes")
     page.locator(".dx-table button").first.click()

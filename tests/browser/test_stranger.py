@@ -43,7 +43,7 @@ def test_a_strangers_decoder_on_the_page(server: str, visit: Visiting) -> None:
 
     # Watch: its title, its sentence, its column and its path.
     expect(page.locator(".dw-summary:visible")).to_contain_text("Fill and keep")
-    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "8", timeout=30_000)
+    expect(page.get_by_role("slider", name="step", exact=True)).to_have_attribute("aria-valuemax", "8")
     inspector = page.get_by_role("region", name="inspector")
     column, path = DECODERS["mine"].about.columns[0], DECODERS["mine"].about.paths[0]
     expect(inspector.locator(".dv-values")).to_have_text(re.compile(rf"{column.symbol or column.name} \d"))
@@ -60,7 +60,7 @@ def test_a_strangers_decoder_on_the_page(server: str, visit: Visiting) -> None:
     slot.get_by_role("button", name="Change").click()
     slot.get_by_label("Decoder", exact=True).select_option("mine")
     page.get_by_role("button", name="Compare", exact=True).click()
-    expect(page.locator(".dw-table tbody th:visible").first).to_contain_text("Fill and keep", timeout=30_000)
+    expect(page.locator(".dw-table tbody th:visible").first).to_contain_text("Fill and keep")
 
     # Lab: its points in the chart, in a colour of its own.
     page.get_by_role("tab", name="Lab").click()
@@ -68,9 +68,9 @@ def test_a_strangers_decoder_on_the_page(server: str, visit: Visiting) -> None:
     page.get_by_label("Task", exact=True).select_option("places")
     page.get_by_label("Samples").fill("1")
     page.get_by_role("button", name="Run experiment").click()
-    expect(page.locator(".dx-about")).to_contain_text("1 sample", timeout=30_000)
-    expect(page.get_by_role("button", name="Run experiment")).to_be_enabled(timeout=90_000)
-    expect(page.locator(".dx-chart .legendtext", has_text="Fill and keep")).to_be_visible(timeout=30_000)
+    expect(page.locator(".dx-about")).to_contain_text("1 sample")
+    expect(page.get_by_role("button", name="Run experiment")).to_be_enabled()
+    expect(page.locator(".dx-chart .legendtext", has_text="Fill and keep")).to_be_visible()
     colours = page.evaluate(
         "document.querySelector('.dx-chart').data.filter((t) => t.mode === 'markers').map((t) => t.marker.color)"
     )

@@ -276,11 +276,11 @@ def test_two_recordings_dropped_on_the_page_stand_side_by_side(opened: Open) -> 
     page.locator("input[aria-label=Prompt]:visible").evaluate(DROP, files[:1])
     expect(page.locator(".dw-slot:visible")).to_have_count(5)
     five = ["mine", "theirs", "DARD", "mine (4)", "mine (5)"]
-    expect(rows.locator("th")).to_have_text(five, timeout=15_000)
+    expect(rows.locator("th")).to_have_text(five)
     page.locator("input[aria-label=Prompt]:visible").evaluate(DROP, files[:1])
     expect(page.get_by_role("alert").filter(visible=True)).to_contain_text("5 lanes are the most")
     page.reload()
-    expect(rows.locator("th")).to_have_text(five, timeout=15_000)
+    expect(rows.locator("th")).to_have_text(five)
 
 
 # Addresses.
@@ -311,6 +311,24 @@ def test_back_and_forward_lead_through_runs_tabs_and_lessons(opened: Open) -> No
     expect(slider(page)).to_have_attribute("aria-valuenow", "1")
     page.go_forward()
     expect(prompt).to_have_value(re.compile("Countdown"))
+
+
+def test_whoever_goes_to_another_tab_at_once_comes_back_to_the_same_step(opened: Open) -> None:
+    page = opened()
+    decoded(page)
+    at_place(page, "ran", "")
+    slider(page).press("End")
+    last = slider(page).get_attribute("aria-valuemax")
+    at_place(page, "step", str(last))
+    page.evaluate("""() => {
+        const sliders = [...document.querySelectorAll('[role=slider][aria-label=step]')];
+        const seen = sliders.find((one) => one.offsetParent);
+        seen.dispatchEvent(new KeyboardEvent('keydown', { key: 'Home', bubbles: true }));
+        [...document.querySelectorAll('[role=tab]')].find((one) => one.textContent.trim() === 'Lab').click();
+    }""")
+    page.wait_for_url(re.compile("[?&]lab="))
+    page.go_back()
+    expect(slider(page)).to_have_attribute("aria-valuenow", "0")
 
 
 def test_scrubbing_makes_no_entries(opened: Open) -> None:

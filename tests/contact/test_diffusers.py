@@ -110,13 +110,3 @@ def test_the_advice_about_a_missing_canvas_is_taken_by_the_pipeline() -> None:
         warnings.simplefilter("error")
         run(pipeline(), better := Frames(MASK_ID), callback_on_step_end_tensor_inputs=named)
     assert better.trace.finished
-
-
-def test_a_pipeline_without_masks_is_told_so() -> None:
-    from diffusers import DiffusionGemmaPipeline
-
-    pipe, frames = DiffusionGemmaPipeline.__new__(DiffusionGemmaPipeline), Frames(MASK_ID)
-    with pytest.warns(UserWarning, match="a canvas of noise cannot be collected yet"):
-        assert frames.diffusers(pipe, 0, 0, {"canvas": PROMPTS}) == {"canvas": PROMPTS}
-    with pytest.raises(dard.InputError, match="DiffusionGemmaPipeline was given canvas and has no block_x"):
-        _ = frames.trace

@@ -215,5 +215,5 @@ def test_a_canvas_of_noise_is_told_of_and_generates_what_it_would() -> None:
         with recording if record else torch.no_grad():
             outs.append(network.generate(prompt, max_new_tokens=8, max_denoising_steps=3).sequences)
     assert torch.equal(*outs) and dict(vars(network)) == own
-    with pytest.raises(dard.InputError, match=r"none of the \d passes of DiffusionGemma.* starts from noise and not"):
+    with pytest.raises(dard.InputError, match=r"none of the \d passes of DiffusionGemma.* begins as noise and not"):
         _ = recording.trace

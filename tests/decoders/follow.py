@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import dard
-from tests import reference
+from dard.checkup import literal as reference
 from tests.tiny import MASK_ID, VOCABULARY, random_model, random_network
 
 TINY_GAP = 2e-6  # two numbers this close may be told apart differently in float32 and float64

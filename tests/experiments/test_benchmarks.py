@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import shutil
@@ -21,7 +22,7 @@ from dard.decoding.session import Session
 from dard.experiments.points import Point
 from dard.results.sweep import Job, Variant, decode_and_score, whole_text
 from dard.tasks import Item
-from dard.tasks.benchmarks import BENCHMARKS, PRESETS, open_benchmark
+from dard.tasks.benchmarks import BENCHMARKS, PRESETS, open_benchmark, sandbox
 from dard.tasks.benchmarks.mathematics import same_answer
 from dard.tasks.benchmarks.programs import written_code
 from dard.tasks.benchmarks.sandbox import passes
@@ -231,6 +232,43 @@ def test_a_program_has_no_network() -> None:
         socket.create_connection((host, port), 1).close()  # there is somebody to talk to
         assert not passes(program)
         assert passes("import socket")
+
+
+READS_EVERYTHING = """
+import sys
+frame, words = sys._getframe(), []
+while frame:
+    words += [*frame.f_locals.values(), *frame.f_globals.values()]
+    frame = frame.f_back
+words += open("/proc/self/cmdline").read().split("\\0") if sys.platform == "linux" else []
+for word in words:
+    print(word)
+sys.exit(0)
+"""
+LEAVES_A_CHILD = "import subprocess; subprocess.Popen(['sleep', '76.5'], start_new_session=True)"
+FORKS = "import os, time\nfor _ in range(300):\n    if not os.fork(): time.sleep(20)\ntime.sleep(1)"
+TAKES_MUCH = (
+    "import os, time\nfor _ in range(4):\n    if not os.fork(): x = b'x' * (90 << 20); time.sleep(20)\ntime.sleep(3)"
+)
+
+
+@pytest.mark.parametrize("alone", [True, False], ids=["with namespaces", "without"])
+def test_a_program_that_plays_tricks_does_not_pass_and_leaves_nothing(
+    alone: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if not alone:
+        monkeypatch.setattr(sandbox, "_GUARD", sandbox._GUARD.replace("linux and isolate()", "False"))
+    elif not sandbox.isolated():
+        pytest.skip("this system gives no namespaces")
+    outside = tmp_path / "outside"
+    assert not passes(READS_EVERYTHING)
+    assert passes(LEAVES_A_CHILD)
+    assert not passes(FORKS) and not passes(TAKES_MUCH, memory=256 << 20)
+    assert passes(f"open({str(outside)!r}, 'w').close()") != alone and outside.exists() != alone
+    if Path("/proc").is_dir():
+        for each in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):  # it has ended meanwhile
+                assert b"76.5" not in each.read_bytes()
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ STEM = "pareto-tiny"
 
 
 def header(**changes: Any) -> dict[str, Any]:
-    values: dict[str, Any] = dict.fromkeys([*IDENTITY, "code", "machine"]) | {
+    values: dict[str, Any] = dict.fromkeys(IDENTITY) | {
         "format": "dard-experiment",
         "version": 1,
         "experiment": "pareto",
@@ -39,10 +39,10 @@ def row(sample: int, **values: Any) -> dict[str, Any]:
 
 
 def test_a_half_written_last_line_is_not_there(tmp_path: Path) -> None:
-    path = write(tmp_path, header(), row(0), '{"variant": "a", "sam', end="")
+    path = write(tmp_path, header(code={}, machine={}), row(0), '{"variant": "a", "sam', end="")
     assert [found["sample"] for found in load(tmp_path, STEM).rows] == [0]
-    part = resume(Results(header()), tmp_path, Process())
-    assert part
+    part = resume(Results(header(code={}, machine={})), tmp_path, Process())
+    assert part is not None
     with part:
         add_rows(part, [row(1)])
     assert [found["sample"] for found in load(tmp_path, STEM).rows] == [0, 1]

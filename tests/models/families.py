@@ -34,6 +34,7 @@ from transformers import (
 
 import dard
 from tests.models.folders import llada_config, llada_name, write_shards
+from tests.models.llada2 import MARKS, TEMPLATE, small_config, write_llada2_files
 from tests.tiny import llama_config
 
 Written = tuple[Path, Any]
@@ -108,8 +109,26 @@ def write_llada_chat(folder: Path, layers: int = 1, base: bool = False) -> Writt
     return folder, network
 
 
+def experts_apart(network: Any) -> dict[str, torch.Tensor]:
+    """The weights of a mixture as they are on disk: every expert's matrices under a name of their own."""
+    weights: dict[str, torch.Tensor] = {}
+    for name, weight in network.state_dict().items():
+        if ".experts." not in name:
+            weights[name] = weight
+            continue
+        for expert, matrix in enumerate(weight):
+            place = name.replace("experts.", f"experts.{expert}.")
+            if "gate_up_proj" in name:
+                gate, up = matrix.chunk(2)
+                weights[place.replace("gate_up_proj", "gate_proj.weight")] = gate
+                weights[place.replace("gate_up_proj", "up_proj.weight")] = up
+            else:
+                weights[place + ".weight"] = matrix
+    return weights
+
+
 def write_llada_moe(folder: Path, layers: int = 1) -> Written:
-    """LLaDA-MoE-7B-A1B: its own keys under LLaDA's model type, every expert's matrices under a name of their own."""
+    """LLaDA-MoE-7B-A1B: its own keys under LLaDA's model type."""
     tokenizer = qwen_tokenizer("<|mask|>", mask_token="<|mask|>")
     own = {
         "hidden_size": 32,
@@ -126,21 +145,8 @@ def write_llada_moe(folder: Path, layers: int = 1) -> Written:
     rope = {"rope_type": "default", "rope_theta": 50000.0}
     more = {"head_dim": 8, "moe_intermediate_size": 24, "norm_topk_prob": False, "rope_parameters": rope}
     network = random_weights(Qwen3MoeForCausalLM(Qwen3MoeConfig(**own, **more)), 10)
-    weights: dict[str, torch.Tensor] = {}
-    for name, weight in network.state_dict().items():
-        if ".experts." not in name:
-            weights[name] = weight
-            continue
-        for expert, matrix in enumerate(weight):
-            place = name.replace("experts.", f"experts.{expert}.")
-            if "gate_up_proj" in name:
-                gate, up = matrix.chunk(2)
-                weights[place.replace("gate_up_proj", "gate_proj.weight")] = gate
-                weights[place.replace("gate_up_proj", "up_proj.weight")] = up
-            else:
-                weights[place + ".weight"] = matrix
     folder.mkdir()
-    write_shards(folder, weights)
+    write_shards(folder, experts_apart(network))
     write_config(
         folder,
         own
@@ -173,6 +179,29 @@ def write_llada_moe(folder: Path, layers: int = 1) -> Written:
     (folder / "modeling_llada_moe.py").write_text(NEVER)
     save_tokenizer(folder, tokenizer, "PreTrainedTokenizerFast")
     return folder, network
+
+
+def write_llada2(folder: Path, layers: int = 1) -> Written:
+    """LLaDA2.0 and 2.1: a network of their own, written out; the marks of a conversation are tokens."""
+    tokenizer = llada2_tokenizer()
+    known = tokenizer.get_vocab()
+    ids = {"mask_token_id": known["<|mask|>"], "eos_token_id": known["<|endoftext|>"], "pad_token_id": 256}
+    network = write_llada2_files(folder, small_config(layers, len(tokenizer) + 5, **ids), 13)
+    save_tokenizer(folder, tokenizer, "PreTrainedTokenizerFast")
+    return folder, network
+
+
+def llada2_tokenizer() -> Any:
+    vocabulary, merges = byte_vocabulary([])
+    backend = Tokenizer(models.BPE(vocabulary, [tuple(m.split()) for m in merges]))
+    backend.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    backend.decoder = decoders.ByteLevel()
+    backend.add_special_tokens(MARKS)
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=backend, bos_token=MARKS[0], eos_token=MARKS[1], pad_token=MARKS[1]
+    )
+    tokenizer.chat_template = TEMPLATE
+    return tokenizer
 
 
 # MMaDA, with the real numbers of tokens: marks and codes stand where they really do.
@@ -318,7 +347,11 @@ def write_qwen(
     folder: Path, layers: int, tokenizer: Any, kind: Any, seed: int, config: dict[str, Any], **changes: Any
 ) -> Written:
     """A small Qwen under another name; what `config` sets to None is taken out."""
-    configs, networks = {2: (Qwen2Config, Qwen2ForCausalLM), 3: (Qwen3Config, Qwen3ForCausalLM)}[kind]
+    configs, networks = {
+        "2": (Qwen2Config, Qwen2ForCausalLM),
+        "3": (Qwen3Config, Qwen3ForCausalLM),
+        "3-MoE": (Qwen3MoeConfig, Qwen3MoeForCausalLM),
+    }[str(kind)]
     values: dict[str, Any] = {
         "hidden_size": 32,
         "intermediate_size": 64,
@@ -331,11 +364,11 @@ def write_qwen(
         "tie_word_embeddings": False,
         "eos_token_id": tokenizer.eos_token_id,
     }
-    small = configs(**values | ({"head_dim": 16} if kind == 3 else {}) | changes)
+    small = configs(**values | ({} if kind == 2 else {"head_dim": 16}) | changes)
     network = random_weights(networks(small), seed)
     folder.mkdir()
     tied = ["lm_head.weight"] if small.tie_word_embeddings else []
-    write_shards(folder, {k: w for k, w in network.state_dict().items() if k not in tied})
+    write_shards(folder, {k: w for k, w in experts_apart(network).items() if k not in tied})
     kept = small.to_dict() | {"rope_theta": 1000000.0, "rope_scaling": None, "rope_parameters": None} | config
     gone = {"rope_parameters", *(key for key, value in config.items() if value is None)}
     write_config(folder, {key: value for key, value in kept.items() if key not in gone})
@@ -352,6 +385,46 @@ def write_sdar(folder: Path, layers: int = 1) -> Written:
     written = write_qwen(folder, layers, tokenizer, 3, 7, own)
     for file in ("configuration_sdar.py", "modeling_sdar.py"):
         (folder / file).write_text(NEVER)
+    return written
+
+
+def write_sdar_4b(folder: Path, layers: int = 1) -> Written:
+    """SDAR-4B-Chat and 8B: as the small one, but no file says how long a block is."""
+    written = write_sdar(folder, layers)
+    config = json.loads((folder / "config.json").read_text())
+    write_config(folder, {key: value for key, value in config.items() if key != "block_size"})
+    return written
+
+
+def write_sdar_moe(folder: Path, layers: int = 1) -> Written:
+    """SDAR-30B-A3B: a Qwen3-MoE in blocks of 4."""
+    tokenizer = qwen_tokenizer("<|MASK|>")
+    names = {
+        "AutoConfig": "configuration_sdar_moe.SDARMoeConfig",
+        "AutoModelForCausalLM": "modeling_sdar_moe.SDARMoeForCausalLM",
+    }
+    own = {"model_type": "sdar_moe", "architectures": ["SDARMoeForCausalLM"], "auto_map": names, "block_size": 4}
+    own |= {"mask_token_id": tokenizer.get_vocab()["<|MASK|>"]}
+    mixed = {"num_experts": 6, "num_experts_per_tok": 2, "moe_intermediate_size": 24, "norm_topk_prob": True}
+    written = write_qwen(folder, layers, tokenizer, "3-MoE", 14, own, **mixed)
+    for file in ("configuration_sdar_moe.py", "modeling_sdar_moe.py"):
+        (folder / file).write_text(NEVER)
+    return written
+
+
+def write_efficient_dlm(folder: Path, layers: int = 1) -> Written:
+    """Efficient-DLM: by its config a Qwen3, its weights under an encoder and a head of their own; its tokenizer is a
+    Qwen3's, with a template, and its mask one of that vocabulary."""
+    tokenizer = qwen_tokenizer("<|fim_pad|>")
+    own = {"architectures": ["DiffEncoderModel"], "block_size": 32, "dlm_paradigm": "bidirectional"}
+    own |= {"auto_map": {"AutoModel": "modeling_edlm.DiffEncoderModel"}}
+    own |= {"mask_token_id": tokenizer.get_vocab()["<|fim_pad|>"]}
+    written = write_qwen(folder, layers, tokenizer, 3, 15, own)
+    for file in folder.glob("*.safetensors*"):
+        file.unlink()
+    weights = {re.sub(r"^model\.", "encoder.", name): weight for name, weight in written[1].state_dict().items()}
+    write_shards(folder, {re.sub(r"^lm_head\.", "diffusion_head.", name): weight for name, weight in weights.items()})
+    (folder / "modeling_edlm.py").write_text(NEVER)
     return written
 
 
@@ -544,10 +617,14 @@ def write_modernbert(folder: Path, layers: int = 1, window: int = 128) -> Writte
 WRITERS: dict[str, Callable[..., Written]] = {
     "llada": write_llada_chat,
     "llada_moe": write_llada_moe,
+    "llada2": write_llada2,
     "mmada": write_mmada,
     "dream": write_dream,
     "a2d": write_a2d,
     "sdar": write_sdar,
+    "sdar_4b": write_sdar_4b,
+    "sdar_moe": write_sdar_moe,
+    "efficient_dlm": write_efficient_dlm,
     "fast_dllm": write_fast_dllm,
     "open_dllm": write_open_dllm,
     "bert": write_bert,
@@ -558,14 +635,18 @@ WRITERS: dict[str, Callable[..., Written]] = {
 ENCODERS = ("bert", "distilbert", "roberta", "modernbert")
 
 # What must be said about a checkpoint whose files do not, and the families that predict one position ahead.
-SAID: dict[str, dict[str, Any]] = {"open_dllm": {"attention": "bidirectional", "shift": True}}
+SAID: dict[str, dict[str, Any]] = {
+    "open_dllm": {"attention": "bidirectional", "shift": True},
+    "sdar_4b": {"attention": "block:4"},
+    "efficient_dlm": {"attention": "block:32", "shift": False},
+}
 SHIFTED = ("dream", "fast_dllm", "open_dllm")
 
 
-def load_family(name: str, folder: Path, layers: int = 1) -> tuple[str, Any, Any]:
+def load_family(name: str, folder: Path, layers: int = 1, **said: Any) -> tuple[str, Any, Any]:
     """Its name, its model, and the network the weights came from."""
     written, network = WRITERS[name](folder / name, layers=layers)
-    return name, dard.load_model(written, **SAID.get(name, {})), network
+    return name, dard.load_model(written, **SAID.get(name, {}) | said), network
 
 
 def places(network: Any, positions: torch.Tensor) -> torch.Tensor:

@@ -27,9 +27,10 @@ from tests.models.test_prefix_cache import passes_of
 BLOCK = 4
 
 
-@pytest.fixture(scope="module", params=["sdar", "fast_dllm"])
+@pytest.fixture(scope="module", params=["sdar", "fast_dllm", "llada2"])
 def family(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Any, Any]:
-    return load_family(request.param, tmp_path_factory.mktemp("family"), layers=3)
+    said = {"attention": f"block:{BLOCK}"} if request.param == "llada2" else {}  # whose own are of 32
+    return load_family(request.param, tmp_path_factory.mktemp("family"), layers=3, **said)
 
 
 def literal(network: Any, ids: list[int], shifted: bool) -> torch.Tensor:
@@ -145,7 +146,7 @@ def test_reach_is_what_gets_through_the_layers(family: tuple[str, Any, Any]) -> 
     """Against the whole sequence, of which the record keeps the block and one node for what is outside."""
     _, model, _ = family
     session = Session(model, [5, 6, 7, 8, 9], "dard", gen_length=11, tau_c=0.0, tau_u=0.02)
-    for _ in range(6):
+    while not session.finished and len(session.steps) < 6:
         state = session.state
         mask = ask(session.decoder, model, session.settings, state).mask
         step = session.step()

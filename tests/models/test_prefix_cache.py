@@ -20,13 +20,14 @@ import torch
 from torch import Tensor
 
 import dard
+from dard.checkup import literal as reference
+from dard.checkup.literal import passes
 from dard.decoders import DECODERS
 from dard.decoding.loop import ask, finish
 from dard.decoding.session import Session
 from dard.models.backbone import BackboneModel
 from dard.models.base import Frozen, Question, Soft, answer, answer_all
 from dard.models.prefix import PrefixCache, name_of, size_of
-from tests import reference
 from tests.decoders.follow import TINY_GAP, words
 from tests.helpers import ALL_DECODERS, LOGITS_ALONE, without_times
 from tests.models.families import ENCODERS, WRITERS, load_family
@@ -116,7 +117,7 @@ class Frosty:
         if self.opening is None:
             self.opening = now
         long = beside(self.opening, now, PROMPT)
-        logits = reference.all_logits(self.network, long.ids.tolist(), long.positions.tolist(), long.mask)
+        logits = passes.all_logits(self.network, long.ids.tolist(), long.positions.tolist(), long.mask)
         nobody = torch.full((PROMPT, logits.shape[-1]), torch.nan)
         return SimpleNamespace(logits=torch.cat([nobody, logits[long.rows]])[None])
 

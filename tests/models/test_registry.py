@@ -14,7 +14,7 @@ import pytest
 import dard
 from dard.cli import main as command_line
 from dard.cli import options
-from dard.decoders import make_settings
+from dard.decoders import DECODERS, make_settings
 from dard.models import CARDS, register
 from dard.models.families import ADAPTERS
 from dard.models.registry import find_card, rows
@@ -28,7 +28,10 @@ def test_every_card_is_filled_and_its_defaults_are_settings() -> None:
     for name, card in CARDS.items():
         assert all(card.words().values()) and card.licence
         assert (card.folder is None) != (card.hub is None)
-        make_settings("dard", dict(card.defaults))
+        known = {setting for decoder in DECODERS.values() for setting in decoder.Settings.allowed()}
+        assert card.defaults.keys() <= known, name
+        for decoder, kind in DECODERS.items():  # each takes what is its own
+            make_settings(decoder, {k: v for k, v in card.defaults.items() if k in kind.Settings.allowed()})
         assert {"tau_c", "tau_u"} <= card.defaults.keys(), name
     assert CARDS["mmada-8b-mixcot"].images and CARDS["llada-8b-instruct"].chat and not CARDS["llada-8b-base"].chat
     assert CARDS["mmada-8b-mixcot"].defaults == {"gen_length": 256, "block_length": 128, "tau_c": 0.4, "tau_u": 0.9}
@@ -58,10 +61,20 @@ KINDS = {  # the writer in tests/models/families.py whose folders a card's repos
     "dream-7b-instruct": "dream",
     "dream-coder-7b-instruct": "dream",
     "diffucoder-7b-instruct": "dream",
+    "llada2.0-mini": "llada2",
+    "llada2.1-mini": "llada2",
+    "llada2.1-flash": "llada2",
     "sdar-1.7b-chat": "sdar",
+    "sdar-4b-chat": "sdar_4b",
+    "sdar-8b-chat": "sdar_4b",
+    "sdar-30b-a3b-chat": "sdar_moe",
     "trado-4b-instruct": "sdar",
     "fast-dllm-v2-1.5b": "fast_dllm",
     "fast-dllm-v2-7b": "fast_dllm",
+    "efficient-dlm-4b": "efficient_dlm",
+    "efficient-dlm-8b": "efficient_dlm",
+    "d3llm-llada": "llada",
+    "d3llm-dream": "dream",
     "open-dcoder-0.5b": "open_dllm",
     "qwen3-0.6b-diffusion-mdlm": "a2d",
     "bert-base-uncased": "bert",
@@ -84,6 +97,16 @@ def test_every_card_loads_a_folder_of_its_kind(name: str, tmp_path: Path, monkey
     prompt = "the cat [MASK]" if "bert" in name else "the"
     settings = {"gen_length": 8} | ({} if size else {"block_length": 4})
     assert dard.decode(model, prompt, **settings).finished
+
+
+def test_a_model_that_edits_does_so_as_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, _ = WRITERS["llada2"](tmp_path / "snapshot")
+    monkeypatch.setattr("dard.models.hub.download", lambda hub, tell: folder)
+    told = dard.Session(dard.load_model("llada2.1-mini"), "the", "edit").settings.as_dict()
+    wanted = {"threshold": 0.7, "edit_threshold": 0.5, "max_post_steps": 16, "steps": 32, "block_length": 32}
+    assert wanted.items() <= told.items()
+    told = dard.Session(dard.load_model("llada2.0-mini"), "the", "threshold").settings.as_dict()
+    assert {"threshold": 0.95, "block_length": 32}.items() <= told.items()
 
 
 def test_a_card_is_found_by_name_and_by_hub_id() -> None:

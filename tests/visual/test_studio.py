@@ -194,11 +194,14 @@ def test_large_runs_and_those_nobody_asks_for_are_forgotten(studio: Studio, monk
     def known(view: dict[str, Any]) -> bool:
         return view["run"] in studio.runs.kept
 
-    large, small = studio.start(ASKED), studio.start(ASKED)
+    large = studio.start(ASKED)
     all_steps(studio, large)
-    monkeypatch.setattr(runs, "CELLS_KEPT", 12)
+    small = studio.start(ASKED)
+    assert studio.runs.kept[large["run"]].bytes > 2 * studio.runs.kept[small["run"]].bytes > 0
+    monkeypatch.setattr(runs, "BYTES_EACH", studio.runs.kept[large["run"]].bytes)
     newest = studio.start(ASKED)
     assert [known(view) for view in (large, small, newest)] == [False, True, True]
+    monkeypatch.undo()
     studio.runs.kept[small["run"]].touched -= runs.RUN_AT_MOST
     studio.runs.kept[newest["run"]].touched -= runs.RUN_AT_MOST
     studio.show({"run": newest["run"]})

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
@@ -95,7 +95,7 @@ class File(NamedTuple):
         return {"kind": "file", "name": self.name, "media": self.media, "data": data}
 
 
-def refusal(error: Exception) -> dict[str, Any]:
+def refusal(error: BaseException) -> dict[str, Any]:
     """What is answered instead: whatever happened, nobody waits for an answer that never comes."""
     if isinstance(error, InputError):
         return {"kind": "error", "text": sentence(str(error)), "expired": isinstance(error, RunExpired)}
@@ -104,9 +104,11 @@ def refusal(error: Exception) -> dict[str, Any]:
     return {"kind": "error", "text": told, "expired": False}
 
 
-def until_refused(messages: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def until_refused(messages: Iterator[dict[str, Any]]) -> Generator[dict[str, Any], None, None]:
     """These messages; where they break off, the refusal is the last."""
     try:
         yield from messages
-    except Exception as error:
+    except GeneratorExit:
+        raise
+    except BaseException as error:  # a decoder of others may raise what ends a thread
         yield refusal(error)

@@ -2,8 +2,8 @@
 
 Promises: what arrives is checked; an experiment tells how far it is, with its chart and tables, as it goes, yields the
 model to visitors, and stops when it is told to; the results of the last few runs, the recorded ones and those a visitor
-opened are kept, to ask for the decodes behind them or for a file. An opened file is hostile: it is refused with a
-sentence, or shown in bounds.
+opened are kept, to ask for the decodes behind them or for a file. What is running is kept until it ends, and of the
+rest whoever keeps most loses first. An opened file is hostile: it is refused with a sentence, or shown in bounds.
 Does not know: the browser, or how a decode is shown.
 """
 
@@ -13,12 +13,13 @@ import json
 import secrets
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib import resources
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dard.core.errors import InputError
@@ -29,26 +30,33 @@ from dard.results.runs import RUN, SAMPLES, TRACES
 from dard.results.samples import ONLY, SORTS, Sample, beside, choose, joined, of_results, read
 from dard.results.sweep import ONE_BY_ONE
 from dard.tasks import TASKS
+from dard.trace.format import refuse_many
 from visual.payload import sentence, shown
 from visual.server.endpoints import File, endpoint
 from visual.server.passes import passes
+from visual.server.reading import PAGE, a_file
 from visual.server.requests import (
     RESULTS_FILES_AT_MOST,
     UPLOAD_AT_MOST,
     AnyNumber,
+    ResultsFile,
     ResultsFiles,
     Samples,
     Word,
     decoded,
     displayed,
 )
+from visual.server.visitors import VISITOR
+from visual.server.weight import estimate, weight
 
 if TYPE_CHECKING:
     from dard.models import Model
 
 RESULTS = assets("results")
 SAMPLES_AT_MOST = 100
-RESULTS_KEPT = 20
+RESULTS_KEPT = 40
+RESULTS_BYTES_EACH = 32 << 20  # of memory, of one visitor, beside the newest
+RESULTS_BYTES_KEPT = 256 << 20
 RUNS_SHOWN = 100
 NO_ROWS = "the decodes behind these recorded results did not come with this page; run the experiment to see some"
 NEWS_EVERY = 0.4  # seconds between two charts
@@ -102,6 +110,8 @@ class ResultsEntry:
     results: Results | None = None
     static: StaticResults | None = None
     opened: list[Sample] = field(default_factory=list)
+    visitor: str = field(default_factory=VISITOR.get)
+    bytes: int = 0  # of what came from a file
 
     @property
     def samples(self) -> list[Sample]:
@@ -175,8 +185,8 @@ class Lab:
         if task not in TASKS:
             raise InputError(f"unknown task {shown(task)!r}; this page has {', '.join(TASKS)}")
         plan = make_plan(experiment, self._model(model), task, samples, seed)
-        key, stop = self._keep(ResultsEntry(plan.results)), threading.Event()
-        self._stops[key] = stop
+        entry, stop = ResultsEntry(plan.results), threading.Event()
+        key = self._keep(entry, stop)
 
         def finish(sessions: Sequence[Session]) -> None:
             """In what visitors leave of the passes; Stop need not wait for the rest of the batch."""
@@ -189,7 +199,7 @@ class Lab:
             told = 0.0
             for progress in run(plan, stop=stop):
                 if time.monotonic() - told >= NEWS_EVERY and progress.done:
-                    yield self.view(key)
+                    yield self._told(key, entry)
                     told = time.monotonic()
                 else:
                     yield {"kind": "progress", "lab": key, "done": progress.done, "total": progress.total}
@@ -197,7 +207,7 @@ class Lab:
             pass
         finally:
             self._stops.pop(key, None)
-        yield self.view(key)
+        yield self._told(key, entry)
 
     @endpoint(name="lab_stop")
     def stop(self, lab: Word) -> dict[str, Any]:
@@ -211,24 +221,27 @@ class Lab:
         """Results that came with the project."""
         if stem not in self.offer()["recorded"]:
             raise InputError(f"there are no recorded results named {shown(stem)!r}")
-        whole = (RESULTS / f"{stem}.jsonl").is_file()
-        return self.view(
-            self._keep(ResultsEntry(load(RESULTS, stem)) if whole else ResultsEntry(static=StaticResults.read(stem)))
-        )
+        return self.view(self._keep(replace(recorded_entry(RESULTS, stem), visitor=VISITOR.get())))
 
     @endpoint(name="lab_open")
     def open(self, files: ResultsFiles) -> dict[str, Any]:
         """Results that a visitor brought: of one experiment with its chart and tables, of others their samples."""
+        with a_file():
+            return self._open(files)
+
+    def _open(self, files: Sequence[ResultsFile]) -> dict[str, Any]:
         brought: dict[str, tuple[list[Sample], Results | None]] = {}
         for file in files:
             name = shown(file.name, 100)
             rows = decoded(file.rows, name)
             run = decoded(file.run, f"the run.json of {name}") if file.run else b""
+            for part in (rows, run):
+                refuse_many(part, PAGE)
             brought[file.folder] = read(rows, run, name)
         results = next(iter(brought.values()))[1] if len(brought) == 1 else None
         if results is None:
             samples = joined({folder: samples for folder, (samples, _) in brought.items()})
-            return self.view(self._keep(ResultsEntry(opened=samples)))
+            return self.view(self._keep(ResultsEntry(opened=samples, bytes=estimate(samples))))
         header = results.header
         names = [header[name] for name in ("experiment", "model", "task", "task_title", "title")]
         for text in [*names, *(variant.name for variant in results.variants)]:
@@ -238,11 +251,14 @@ class Lab:
             json.dumps(ResultsEntry(results).view(), allow_nan=False)  # a browser reads no infinity
         except UNDRAWABLE as error:
             raise InputError(f"{name} cannot be shown: {type(error).__name__} in its rows") from None
-        return self.view(self._keep(ResultsEntry(results)))
+        return self.view(self._keep(ResultsEntry(results, bytes=weight([results.header, results.rows]))))
 
     def view(self, key: str) -> dict[str, Any]:
         """What is on screen of some results, and the variants whose decodes can be asked for."""
-        kept = self._find(key)
+        return self._told(key, self._find(key))
+
+    @staticmethod
+    def _told(key: str, kept: ResultsEntry) -> dict[str, Any]:
         return {"kind": "results", "lab": key, "variants": kept.variants, **kept.view()}
 
     @endpoint(name="lab_runs")
@@ -282,13 +298,30 @@ class Lab:
         """The chart library, for a browser that is about to draw its first chart."""
         return {"kind": "script", "text": plotly_source()}
 
-    def _keep(self, kept: ResultsEntry) -> str:
+    def _keep(self, kept: ResultsEntry, stop: threading.Event | None = None) -> str:
+        """With `stop` it is kept at least until that is taken away again."""
         key = secrets.token_urlsafe(18)
         with self._lock:
             self._kept[key] = kept
-            while len(self._kept) > RESULTS_KEPT:
-                self._kept.popitem(last=False)
+            if stop:
+                self._stops[key] = stop
+            while gone := self._one_too_many(key):
+                del self._kept[gone]
         return key
+
+    def _one_too_many(self, newest: str) -> str | None:
+        """The results to forget next, if all of them are too many or too large."""
+        size, count = Counter[str](), Counter[str]()
+        for entry in self._kept.values():
+            size[entry.visitor] += entry.bytes
+            count[entry.visitor] += 1
+        visitors = [visitor for visitor in size if size[visitor] > RESULTS_BYTES_EACH]
+        if size.total() > RESULTS_BYTES_KEPT:
+            visitors = [visitor for visitor, _ in size.most_common()]
+        if count.total() > RESULTS_KEPT:
+            visitors = [visitor for visitor, _ in count.most_common()]
+        idle = [key for key in self._kept if key != newest and key not in self._stops]
+        return next((key for who in visitors for key in idle if self._kept[key].visitor == who), None)
 
     def _find(self, key: str) -> ResultsEntry:
         with self._lock:
@@ -322,6 +355,14 @@ def about(results: Results) -> str:
     header = results.header
     done = "" if results.complete else f"; {len(results.rows)} of {results.total} rows so far"
     return f"{header['task_title']}, model {header['model']}, {header['samples']} samples, seed {header['seed']}{done}"
+
+
+@cache
+def recorded_entry(folder: Path, stem: str) -> ResultsEntry:
+    """What came with the project is read once, however often it is asked for."""
+    if (folder / f"{stem}.jsonl").is_file():
+        return ResultsEntry(load(folder, stem))
+    return ResultsEntry(static=StaticResults.read(stem))
 
 
 @cache

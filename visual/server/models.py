@@ -22,6 +22,15 @@ if TYPE_CHECKING:
     from dard.models import Model
 
 
+def sees_pictures(name: str) -> bool:
+    """Whether a model takes pictures, as far as is known before it is loaded."""
+    if card := find_card(name):
+        return card.images
+    from dard.models.families import sees_pictures as told_by_its_folder
+
+    return told_by_its_folder(name)
+
+
 class Arrival:
     """A model on its way, and how many wait for it."""
 
@@ -85,6 +94,12 @@ class Models:
         if source is None:
             return None
         return {decoder: make_settings(decoder, {}, source).as_dict() for decoder in DECODERS}
+
+    def take_pictures(self) -> bool:
+        """Whether any of them takes pictures."""
+        from dard.models import offers
+
+        return any("images" in offers(model) for model in self.loaded.values()) or any(map(sees_pictures, self.names))
 
     def open_to_all_words(self, but: Model) -> str | None:
         """The first other model that can be had and has no closed list of words, as far as is known."""

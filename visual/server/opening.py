@@ -18,6 +18,7 @@ from dard.trace.annotations import verdict
 from visual.payload import payload, sentence
 from visual.server.cases import gallery
 from visual.server.images import TOGETHER_AT_MOST
+from visual.server.models import sees_pictures
 from visual.server.requests import COMPARED_AT_MOST, PROMPT_AT_MOST, UPLOAD_AT_MOST, DecodeRequest
 from visual.server.studio import REGION_AT_MOST, Studio
 
@@ -54,8 +55,6 @@ def card_words(name: str) -> dict[str, Any]:
     """What the page says of a model, and whether it takes pictures."""
     card = find_card(name)
     if card is None:
-        from dard.models.families import sees_pictures
-
         seeing = sees_pictures(name)  # those are also told how to think
         return {"about": "a folder or hub repository", "images": seeing, "think": seeing}
     about = f"{card.title}; {card.parameters} parameters, {card.memory}; {card.licence}; {card.origin}"

@@ -23,12 +23,14 @@ from typing import Any, TypeVar
 
 from dard.analysis.diagnosis import Diagnosing
 from dard.analysis.finished import finished
+from dard.core.errors import InputError
 from dard.core.state import DecodeState
 from dard.decoding import loop
 from dard.decoding.scheduler import Scheduler
 from dard.decoding.session import Session
 from dard.models.base import Model
 from dard.trace import Diagnosis, Step
+from visual.server.visitors import HEARD
 
 # Models by the name they were loaded under; a forked process inherits them.
 LOADED: dict[str, Model] = {}
@@ -63,9 +65,10 @@ def passes(
 
 
 def finish(name: str, sessions: Sequence[Session], most: int | None = None) -> None:
-    """The same for whoever does not watch."""
+    """The same for whoever does not watch, as long as somebody waits for it."""
     for _ in passes(name, sessions, most):
-        pass
+        if not HEARD.get()():
+            raise InputError("nobody waits for this decode any more")
 
 
 def call(name: str, function: Callable[..., Answer], session: Session, *arguments: Any) -> Answer:

@@ -253,7 +253,7 @@ class ProgramStep(DecodeRequest):
 
 class ProgramCompare(Request):
     prompt: Prompt
-    decoders: list | None = Field(
+    decoders: list[str] | None = Field(
         None,
         max_length=COMPARED_AT_MOST,
         description=f"a list of 1 to {COMPARED_AT_MOST} names of {', '.join(DECODERS)}",

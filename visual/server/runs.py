@@ -1,7 +1,8 @@
 """Runs: what visitors look at, each with its lanes.
 
 Promises: a run lives in memory under an unguessable name, so one visitor never meets another's; the oldest expire when
-they are too many or too large together, or nobody asks for them, and never while they are computed.
+they are too many or take too much memory, or nobody asks for them, and never while they are computed. Whoever keeps
+most loses first: what one visitor does pushes out nothing of the others'.
 Does not know: requests, or what is told of a run.
 """
 
@@ -10,7 +11,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -19,9 +21,12 @@ from dard.analysis.causes import at_step
 from dard.core.errors import InputError
 from dard.decoding.session import Session
 from dard.trace import Diagnosis, Trace, Verdict
+from visual.server.visitors import VISITOR
+from visual.server.weight import estimate, weight
 
 RUNS_KEPT = 200
-CELLS_KEPT = 2_000_000  # positions × steps of all of them
+BYTES_KEPT = 512 << 20  # of memory, all of them together
+BYTES_EACH = 32 << 20  # of one visitor, beside the newest
 RUN_AT_MOST = 3 * 3600  # seconds after which one that nobody asks for expires
 CAUSES_KEPT = 1000  # of a lane
 
@@ -61,13 +66,6 @@ class Lane:
         assert self.opened is not None
         return self.opened
 
-    @property
-    def cells(self) -> int:
-        """Positions × steps."""
-        if self.session is not None:
-            return len(self.session.steps) * len(self.session.state.tokens)
-        return len(self.trace.steps) * len(self.trace.tokens)
-
     def known_before(self, step: int) -> dict[tuple[int, int], Verdict]:
         """The causes that a branch shares: those of the steps before one."""
         return {key: verdict for key, verdict in self.causes.items() if key[0] < step}
@@ -100,11 +98,19 @@ class Run:
     lock: threading.Lock = field(default_factory=threading.Lock)
     stopping: threading.Event = field(default_factory=threading.Event)
     touched: float = field(default_factory=time.monotonic)
+    visitor: str = field(default_factory=VISITOR.get)  # whose it is
+    bytes: int = 0  # as of when it was last weighed
+    grown: Callable[[Run], None] = lambda run: None  # called after it was computed
 
-    @property
-    def cells(self) -> int:
-        """How large it is."""
-        return sum(lane.cells for lane in self.lanes)
+    def weigh(self) -> None:
+        """How much memory it takes: what was decoded by samples, what came from a file in whole."""
+        live = [lane.session for lane in self.lanes if lane.session is not None]
+        steps = {id(step): step for session in live for step in session.steps}  # branches share theirs
+        states = {id(state): state for session in live for state in session.states}
+        known = [verdict for lane in self.lanes for verdict in lane.causes.values()]
+        opened = {id(lane.opened): lane.opened for lane in self.lanes if lane.opened is not None}
+        self.bytes = sum(estimate([*each]) for each in (steps.values(), states.values(), known))
+        self.bytes += sum(weight(trace) for trace in opened.values())
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -116,7 +122,9 @@ class Run:
             yield
         finally:
             self.touched = time.monotonic()
+            self.weigh()
             self.lock.release()
+            self.grown(self)
 
     def branches(self) -> list[dict[str, Any]]:
         return [{"id": number, "name": lane.name} for number, lane in enumerate(self.lanes)]
@@ -130,11 +138,11 @@ class Runs:
         self._lock = threading.Lock()
 
     def new(self, model: str = "", *lanes: Lane) -> Run:
-        run = Run(secrets.token_urlsafe(18), model)
+        run = Run(secrets.token_urlsafe(18), model, [*lanes], grown=self.make_room)
+        run.weigh()
         with self._lock:
             self.kept[run.key] = run
-            self._expire()
-        run.lanes.extend(lanes)  # only now: however large it is, it is not the one that goes
+        self.make_room(run)
         return run
 
     def find(self, key: str) -> Run:
@@ -146,17 +154,30 @@ class Runs:
             raise RunExpired("the server has forgotten this run; decode the prompt again")
         return run
 
-    def _expire(self) -> None:
-        """Runs that have no place any more go, those first that nobody has touched for longest; what is being computed
-        stays."""
-        cells, oldest = 0, time.monotonic() - RUN_AT_MOST
-        runs = sorted(self.kept.values(), key=lambda run: run.touched, reverse=True)
-        for number, run in enumerate(runs):
-            full = number >= RUNS_KEPT or cells + run.cells > CELLS_KEPT
-            if (full or run.touched < oldest) and not run.lock.locked():
-                del self.kept[run.key]
-            else:
-                cells += run.cells
+    def make_room(self, latest: Run) -> None:
+        """Runs that have no place any more go: of who keeps most, that which nobody has touched for longest. The latest
+        stays, and what is being computed."""
+        with self._lock:
+            runs = sorted(self.kept.values(), key=lambda run: run.touched)
+            idle = [run for run in runs if run is not latest and not run.lock.locked()]
+            while gone := next((run for run in idle if run.touched < time.monotonic() - RUN_AT_MOST), None) or (
+                self._one_too_many(idle)
+            ):
+                del self.kept[gone.key]
+                idle.remove(gone)
+
+    def _one_too_many(self, idle: list[Run]) -> Run | None:
+        """The run to forget next, if all of them are too many or too large."""
+        size, count = Counter[str](), Counter[str]()
+        for run in self.kept.values():
+            size[run.visitor] += run.bytes
+            count[run.visitor] += 1
+        visitors = [visitor for visitor in size if size[visitor] > BYTES_EACH]
+        if size.total() > BYTES_KEPT:
+            visitors = [visitor for visitor, _ in size.most_common()]
+        if count.total() > RUNS_KEPT:
+            visitors = [visitor for visitor, _ in count.most_common()]
+        return next((run for visitor in visitors for run in idle if run.visitor == visitor), None)
 
 
 def lane_names(sessions: list[Session]) -> list[str]:

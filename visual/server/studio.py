@@ -27,6 +27,7 @@ from visual.server.endpoints import VIEWER, File, endpoint
 from visual.server.images import Images
 from visual.server.models import Models
 from visual.server.passes import call, finish, passes, with_pictures
+from visual.server.reading import PAGE, a_file
 from visual.server.requests import (
     BRANCHES_AT_MOST,
     NUMBER_AT_MOST,
@@ -159,7 +160,10 @@ class Studio:
     @endpoint()
     def open_image(self, data: ImageFile = None) -> dict[str, Any]:
         """Keep a picture for prompts to come; the answer names it and holds a small copy."""
-        return {"kind": "image", **self._images.keep(data)}
+        if not self.models.take_pictures():
+            raise InputError("no model of this page takes pictures")
+        with a_file():
+            return {"kind": "image", **self._images.keep(data)}
 
     # A new run.
 
@@ -210,7 +214,8 @@ class Studio:
     @endpoint()
     def open_trace(self, data: TraceFile = None, name: Title = "from a file") -> dict[str, Any]:
         """A run around a trace file."""
-        return self._view(self.new_run("", Lane(sentence(name), opened=Trace.from_bytes(data))), 0)
+        with a_file():
+            return self._view(self.new_run("", Lane(sentence(name), opened=Trace.from_bytes(data, PAGE))), 0)
 
     @endpoint()
     def recorded(self, name: Text) -> dict[str, Any]:
@@ -319,7 +324,7 @@ class Studio:
             before = lane.at_step(step, "to see its causes")
             with here.working():
                 known = call(here.model, some_causes, before, position, CAUSES_SECONDS, known)
-            lane.keep(known)
+                lane.keep(known)
         return {"kind": "causes", **verdict_payload(lane.trace, known)}
 
     @endpoint(VIEWER, queue=True)

@@ -42,11 +42,11 @@ export class Client {
 
   /**
    * Asks the server, which does one thing at a time; `then` follows if there was an answer and it was not stopped,
-   * and `retry` if it has forgotten the run and that was made again.
+   * `retry` if it has forgotten the run and that was made again, and `resume` if the connection was lost in the middle.
    * @param {string} action @param {Request} request @param {(reply: Reply) => unknown} onReply
-   * @param {(() => void) | null} [then] @param {() => void} [retry]
+   * @param {(() => void) | null} [then] @param {() => void} [retry] @param {() => void} [resume]
    */
-  ask(action, request, onReply, then, retry) {
+  ask(action, request, onReply, then, retry, resume) {
     if (this.working) return;
     this.working = true;
     this.stopping = false;
@@ -60,6 +60,7 @@ export class Client {
       this.loading = reply.kind === 'waiting' ? reply.loading : null;
       if (reply.kind === 'waiting') this.viewer?.setBusy(reply.text);
       else if (reply.expired && retry) this.next ??= () => this.recreate(retry);
+      else if (reply.cut && resume && !this.stopping) this.next ??= resume;
       else if (reply.kind === 'error') this.host.refuse(reply.text);
       else {
         try {
@@ -162,6 +163,8 @@ export class Client {
         return onView(reply);
       },
       then,
+      undefined,
+      () => this.start(request, onView, then),
     );
   }
 
@@ -179,6 +182,7 @@ export class Client {
       },
       then,
       () => this.branch(this.here, edit, onView, then),
+      () => this.branch(lane, edit, onView, then),
     );
   }
 
@@ -232,6 +236,8 @@ export class Client {
       if (company || steps === null) this.view.setBusy(`Decoding …${company}`);
     };
     busy();
+    const made = () => (lane ? lane.steps : Math.max(...this.held.lanes.map((each) => each.steps)));
+    const before = made();
     const what = lane ? this.where(lane) : { run: this.held.key };
     this.ask(
       lane ? 'advance' : 'passes',
@@ -246,7 +252,25 @@ export class Client {
       },
       then,
       () => this.advance(steps, lane && this.here, then, onMade),
+      async () => {
+        for (const each of lane ? [lane] : this.held.lanes.filter(({ live }) => live)) await this.catchUp(each);
+        const left = steps === null ? null : steps - (made() - before);
+        if (left === null || left > 0) this.advance(left, lane, then, onMade);
+        else then?.();
+      },
     );
+  }
+
+  /**
+   * Gets the steps of a lane that were made while nobody could be told.
+   * @param {Branch} lane
+   */
+  async catchUp(lane) {
+    for (let since = -1; since !== lane.steps; ) {
+      since = lane.steps;
+      const reply = await this.bridge.call('steps', { ...this.where(lane), since });
+      if (reply.kind === 'steps') await this.append(reply.steps);
+    }
   }
 
   /**

@@ -81,6 +81,7 @@ export interface Reply {
   kind: string;
   text: string;
   expired?: boolean;
+  cut?: boolean;
   loading: string;
   run: string;
   branch?: number;

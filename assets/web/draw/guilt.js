@@ -6,7 +6,6 @@ import { letterOf } from './winnable.js';
 
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Diagnosed } from '../data/types.js' */
-/** @import { Board } from './board.js' */
 /** @import { Grid } from './grid.js' */
 
 const RAIL = 11; // pixels from the tokens to the line below them
@@ -58,38 +57,41 @@ export class Guilt {
   }
 
   /**
-   * From each token through the gutters to a rail below all of them; chips in several lines are not joined.
+   * From each token through the gutters to a rail below all of them. Chips in several lines are not joined: there the
+   * words stand below all.
    * @param {Grid} grid @param {string} text @param {Element[]} tokens
    */
   tie(grid, text, tokens) {
     const zoom = grid.box.currentCSSZoom ?? 1;
     const outer = grid.box.getBoundingClientRect();
     const boxes = tokens.map((token) => token.getBoundingClientRect());
-    const board = /** @type {Board | undefined} */ (grid.board);
-    const bottom =
-      (board ? board.box.getBoundingClientRect().bottom : Math.max(...boxes.map((box) => box.bottom))) - outer.top;
-    const rail = bottom / zoom + RAIL;
-    const inLine = !board && boxes.some((box) => Math.abs(box.top - boxes[0].top) > 2);
+    const { board } = grid;
+    const lowest = board ? board.box : grid.chips[grid.chips.length - 1].button;
+    const bottom = lowest.getBoundingClientRect().bottom;
+    const rail = (bottom - outer.top) / zoom + RAIL;
+    const apart = !board && boxes.some((box) => bottom - box.bottom > 2 * zoom);
     const gutter = board ? board.shape.gutter / 2 : 0;
     const feet = boxes.map((box) => {
       const [x, y] = [(box.left + box.width / 2 - outer.left) / zoom, (box.bottom - outer.top) / zoom];
       const aside = (box.right - outer.left) / zoom + gutter;
-      const lowest = !board || rail - y < board.cell;
-      return { x: lowest ? x : aside, d: lowest ? `M${x} ${y}V${rail}` : `M${x} ${y}V${y + gutter}H${aside}V${rail}` };
+      const last = !board || rail - y < board.cell;
+      return { x: last ? x : aside, d: last ? `M${x} ${y}V${rail}` : `M${x} ${y}V${y + gutter}H${aside}V${rail}` };
     });
     const ends = feet.map(({ x }) => x);
-    const [from, to] = inLine ? [0, 0] : [Math.min(...ends), Math.max(...ends)];
-    const d = inLine ? '' : `${feet.map((foot) => foot.d).join('')}M${from} ${rail}H${to}`;
+    const [from, to] = apart ? [2, 18] : [Math.min(...ends), Math.max(...ends)];
+    const d = `${apart ? '' : feet.map((foot) => foot.d).join('')}M${from} ${rail}H${to}`;
     const size = 6.2 * text.length + 12;
-    const middle = inLine ? size / 2 : Math.max(size / 2, (from + to) / 2);
-    const beside = !inLine && to - from < size + 16; // no room for the words between them
+    const middle = Math.max(size / 2, (from + to) / 2);
+    const beside = to - from < size + 16; // no room for the words between them
+    const left = beside && to + 8 + size > outer.width / zoom;
+    const anchor = !beside ? 'middle' : left ? 'end' : 'start';
     const svg = h(
       'svg',
       { class: 'dv-passtie', width: 10, height: 10, 'aria-hidden': 'true' },
       h('path', { class: 'dv-tieout', d }),
       h('path', { class: 'dv-tiein', d }),
       !beside && h('rect', { x: middle - size / 2, y: rail - 8, width: size, height: 16 }),
-      h('text', { x: beside ? to + 8 : middle, y: rail + 4, 'text-anchor': beside ? 'start' : 'middle' }, text),
+      h('text', { x: beside ? (left ? from - 8 : to + 8) : middle, y: rail + 4, 'text-anchor': anchor }, text),
     );
     grid.box.append(svg);
     this.nodes = [svg];

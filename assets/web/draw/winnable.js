@@ -14,6 +14,8 @@ const TICK = [-0.5, 0, -0.1, 0.4, 0.5, -0.4];
 export const letterOf = (n) => String.fromCharCode(97 + n);
 
 export class Winnable {
+  /** @type {number[]} where letters stand beside the rows */ tags = [];
+
   /**
    * That of a score that is laid out.
    * @param {Score} score
@@ -34,9 +36,12 @@ export class Winnable {
     const { lost, winnable = [], solutions = [], annotation } = diagnosis ?? {};
     const lostHere = lost != null && lost <= last ? lost : null;
     if (lostHere !== null) this.flag(g, lostHere, annotation?.flag ?? '', top);
-    const radius = Math.max(1.5, Math.min(8, columns.width(0) / 2 - 1.5, columns.each / 2 - 1));
-    for (let k = 0; k <= last; k++) this.mark(g, this.middle(k), y, radius, winnable[k] ?? null);
+    const radius = Math.max(1.5, Math.min(8, columns.each / 2 - 1));
+    const first = label + columns.x(1) - radius - 1; // the start column may be too narrow for it
+    for (let k = 0; k <= last; k++)
+      this.mark(g, k ? this.middle(k) : Math.min(first, this.middle(0)), y, radius, winnable[k] ?? null);
     if (solutions.length) this.numbers(g, solutions, last, lostHere, top + 29);
+    this.tags = [];
     if (lostHere !== null || !lost) annotation?.marked.forEach((each, n) => this.letter(g, each, letterOf(n), last));
     g.textAlign = 'left';
     g.fillStyle = theme.ink2;
@@ -119,6 +124,15 @@ export class Winnable {
   }
 
   /**
+   * How many letters stand beside a row already, or so near that this one would cover them.
+   * @param {number} y
+   */
+  beside(y) {
+    this.tags.push(y);
+    return this.tags.filter((other) => Math.abs(other - y) < 11).length - 1;
+  }
+
+  /**
    * A ring around the cell in which a token was written, and its letter; without room for it, beside the row.
    * @param {Pen} g @param {{ position: number, since: number }} marked @param {string} letter @param {number} last
    */
@@ -136,7 +150,7 @@ export class Winnable {
     const size = roomy ? 13 : 10;
     const [left, top] = roomy
       ? [x + columns.width(since) - size - 4, y + (row - size) / 2]
-      : [label - size - 1, y + row / 2 - size / 2];
+      : [label - (size + 1) * (1 + this.beside(y)), y + row / 2 - size / 2];
     g.fillStyle = theme.ink;
     g.beginPath();
     g.roundRect(left, top, size, size, 3);

@@ -222,7 +222,9 @@ export class Diagnosis {
       wish.refused = sentenceOf(error);
     }
     if (this.busy === lane) this.busy = null;
-    if (viewer.lane === lane) viewer.redraw();
+    if (viewer.lane !== lane) return;
+    viewer.redraw();
+    for (const panel of viewer.panels) panel.box.setAttribute('aria-description', panel.text()); // nobody moved
   }
 
   // What can be done.
@@ -337,7 +339,7 @@ export class Diagnosis {
     setText(this.hold, annotation?.hold || 'Mask it and go on');
     this.other.hidden = !viewer.host.requestSetting;
     this.other.disabled = !offer || busy;
-    setText(this.other, offer?.offer || 'Try a setting');
+    put(this.other, h('span', {}, rich(offer?.offer || 'Try a setting')));
   }
 
   /** Settings, what made the tokens, what the revocations were worth. @param {Diagnosed['annotation'] | undefined} annotation */
@@ -353,12 +355,13 @@ export class Diagnosis {
     const top = this.more.scrollTop;
     put(
       this.more,
-      section(
-        'What would have saved it',
-        strips.length ? 'its own settings' : '',
-        strips.map((strip) => this.strip(strip)),
-        told([saved]),
-      ),
+      (strips.length > 0 || saved !== '') &&
+        section(
+          'What would have saved it',
+          strips.length ? 'its own settings' : '',
+          strips.map((strip) => this.strip(strip)),
+          told([saved]),
+        ),
       causes.length > 0 && section('What made these tokens', '', told(causes)),
       revoked.length > 0 && section('What was taken back', 'right, wrong or in vain', told(revoked)),
     );
@@ -367,9 +370,10 @@ export class Diagnosis {
 
   /** @param {Strip} strip */
   strip({ symbol, values }) {
+    const broad = values.some(({ value }) => value.length > 2);
     return h(
       'div',
-      { class: 'dv-dstrip', role: 'group', 'aria-label': symbol },
+      { class: `dv-dstrip${broad ? ' dv-broad' : ''}`, role: 'group', 'aria-label': symbol },
       h('b', {}, rich(symbol)),
       values.map(({ value, right, own, say }) =>
         h(

@@ -13,8 +13,8 @@ export class Standing {
     this.lead = lead;
     this.say = h('span', {});
     this.lines = h('ul', { class: 'dv-clashes' });
-    this.stand = h('div', { class: 'dv-stand' }, answer, this.say);
-    this.box = h('div', { class: 'dv-look' }, this.stand, this.lines);
+    this.row = h('div', { class: 'dv-standrow' }, h('div', { class: 'dv-stand' }, answer, this.say));
+    this.box = h('div', { class: 'dv-look' }, this.row, this.lines);
   }
 
   /** @param {Look | null} look */

@@ -94,7 +94,7 @@ export class Tokens {
       many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box,
       this.laid && h('div', { class: 'dv-side' }, this.looks[0]?.box, this.legend),
     );
-    if (this.laid) this.looks[0]?.stand.append(this.whys[0]);
+    if (this.laid) this.looks[0]?.row.append(this.whys[0]);
     else if (!many) this.verdict.after(this.whys[0]);
     this.lanes.classList.toggle('dv-laid', this.laid);
     this.lanes.classList.toggle('dv-many', many);
@@ -236,7 +236,8 @@ export class Tokens {
   }
 
   draw() {
-    const { lanes, lane, state } = this.viewer;
+    const { viewer } = this;
+    const { lanes, lane, state } = viewer;
     this.grids.forEach((grid, n) => {
       const frame = grid.lane.at(state.step);
       const mine = n === state.lane;
@@ -253,7 +254,8 @@ export class Tokens {
     if (this.laid) this.judge(lane, now);
     lanes.forEach((each, n) => {
       const { index, right } = each.at(state.step);
-      this.whys[n].hidden = !each.finished || index < each.last || right === null || right === true;
+      const wrong = each.finished && index === each.last && right !== null && right !== true;
+      this.whys[n].hidden = !wrong || !(viewer.host.ask || each.diagnosis);
     });
     this.arcs.draw(lane, now, state.position);
     if (lanes.length > 1) this.describe();

@@ -1,48 +1,159 @@
-"""Run a program somebody's model wrote, in a process of its own with limits.
+"""Run a program somebody's model wrote, in processes of its own with limits.
 
-Promises: a separate interpreter without site packages, environment or input, in an empty folder, with limits on time,
-memory and file size, and without a network where the system lets a process give it up (Linux with user namespaces);
-when it ends or time is up, its whole process group is killed. Nothing runs unless `passes` is called, and the
-benchmarks call it only when code execution was asked for.
-Does not know: how to keep a program from reading files. Run untrusted models in a container.
+Everywhere: a separate interpreter without site packages, environment or input, in an empty folder; limits on time, on
+the memory of each process and of all together, on their number and on the size of a file. The verdict goes through a
+pipe that only a guard holds: the program is told no word that it could repeat, and passes only if it comes to its last
+line. Whatever it has started ends with it, also what left its group: on Linux the guard adopts it.
+
+Where Linux lets a process have namespaces of its own (user, pid, mount, net), which `isolated()` tells: no network, no
+sight of other processes, and no file outside the folder can be written; files that the user may read it can read.
+Elsewhere files of the user can be written, too, and the network is there.
+
+What does not hold anywhere: program and tests share an interpreter, so one that was written against this file can claim
+to have passed, as one can that returns what equals everything. It is no prison: run untrusted models in a container.
+Nothing runs unless `passes` is called, and the benchmarks call it only when code execution was asked for.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import signal
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
+from functools import cache
 
 SECONDS = 5
-MEMORY = 1 << 30  # bytes of address space
+MEMORY = 1 << 30  # bytes: of address space of each process, and in use by all of them
+PROCESSES = 32
 FILE_SIZE = 1 << 20
 
-# The child limits itself before it reads the program; a limit once lowered cannot be raised again, and a process in
-# a network of its own cannot come back.
-_CHILD = """
-import ctypes, resource, sys
-if sys.platform == "linux":
-    ctypes.CDLL(None).unshare(0x10000000 | 0x40000000)  # CLONE_NEWUSER, CLONE_NEWNET
-seconds, memory, size = map(int, sys.argv[1:4])
-source, verdict, word = sys.argv[4:]
-del sys.argv[1:]
-for kind, most in (
-    (resource.RLIMIT_CPU, seconds),
-    (resource.RLIMIT_AS, memory),
-    (resource.RLIMIT_FSIZE, size),
+# What runs the program: it limits itself first, and a limit once lowered cannot be raised again. What it says last is
+# heard by the guard, and by nobody else.
+_PROGRAM = """
+import os, resource, sys
+end = os.dup(0)
+with open(0, "rb", closefd=False) as told:
+    seconds, memory, size, most = map(int, told.readline().split())
+    program = told.read().decode()
+os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+for kind, limit in (
+    (resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, size),
     (resource.RLIMIT_CORE, 0),
 ):
-    resource.setrlimit(kind, (most, most))
-with open(source, encoding="utf-8") as file:
-    program = file.read()
+    resource.setrlimit(kind, (limit, limit))
 exec(compile(program, "program", "exec"), {"__name__": "__main__"})
-with open(verdict, "w") as file:
-    file.write(word)
+os.write(end, b"end")
+os._exit(0)
+"""
+
+# The guard: gives up what it can, starts the program, watches all that comes of it, and tells how it ended.
+_GUARD = """
+import ctypes, os, select, signal, socket, sys, time
+verdict, seconds, memory, size, most = map(int, sys.argv[1:6])
+linux = sys.platform == "linux"
+libc = ctypes.CDLL(None, use_errno=True) if linux else None
+user, group = os.getuid(), os.getgid()
+NEW = 0x10000000 | 0x20000000 | 0x00020000 | 0x40000000 | 0x08000000  # user, pid, mount, net, ipc
+
+def isolate():
+    if libc.unshare(NEW):
+        return False
+    for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+    return True
+
+def read_only():
+    # All that is mounted, then a small place to write to.
+    class Attributes(ctypes.Structure):
+        _fields_ = [(name, ctypes.c_uint64) for name in ("set", "clear", "propagation", "namespace")]
+    private = Attributes(1, 0, 1 << 18, 0)  # MOUNT_ATTR_RDONLY, MS_PRIVATE
+    if libc.mount(None, b"/", None, 0x4000 | (1 << 18), None):
+        return False
+    if libc.syscall(442, -100, b"/", 0x8000, ctypes.byref(private), ctypes.sizeof(private)):
+        return False
+    work = os.getcwd().encode()
+    if libc.mount(b"work", work, b"tmpfs", 6, b"size=16m,mode=0700"):
+        return False
+    libc.mount(b"proc", b"/proc", b"proc", 14, None)
+    os.chdir(work)
+    return True
+
+def below():
+    # Every process that comes of this one, and the memory they use.
+    parents, pages = {}, {}
+    for name in os.listdir("/proc") if linux else ():
+        if name.isdecimal():
+            try:
+                with open(f"/proc/{name}/stat") as file:
+                    fields = file.read().rpartition(")")[2].split()
+                parents[int(name)], pages[int(name)] = int(fields[1]), int(fields[21])
+            except (OSError, IndexError):
+                pass
+    found, new = set(), {os.getpid()}
+    while new:
+        new = {each for each, parent in parents.items() if parent in new} - found
+        found |= new
+    return found, sum(pages.get(each, 0) for each in found) * os.sysconf("SC_PAGE_SIZE")
+
+def watch():
+    if linux:
+        libc.prctl(36, 1, 0, 0, 0)  # what is orphaned below comes here
+    ours, theirs = socket.socketpair()
+    child = os.fork()
+    if not child:
+        os.dup2(theirs.fileno(), 0)
+        os.closerange(3, 4096)
+        os.setsid()
+        os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", PROGRAM])
+    theirs.close()
+    ours.sendall(f"{seconds} {memory} {size} {most}\\n".encode() + program)
+    ours.shutdown(socket.SHUT_WR)
+    last, code, until = b"", None, time.monotonic() + seconds + 1
+    while code is None and time.monotonic() < until:
+        if select.select([ours], [], [], 0.02)[0] and len(last) < 8:
+            last += ours.recv(8) or b" " * 8
+        elif len(last) >= 8:
+            time.sleep(0.02)
+        done, status = os.waitpid(child, os.WNOHANG)
+        code = os.waitstatus_to_exitcode(status) if done else None
+        processes, used = below()
+        if len(processes) > most or used > memory:
+            break
+    if select.select([ours], [], [], 0)[0]:
+        last += ours.recv(8)
+    passed = code == 0 and last.strip() == b"end"
+    try:
+        os.killpg(child, signal.SIGKILL)
+    except OSError:
+        pass
+    for _ in range(100):
+        left = below()[0]
+        for each in left:
+            try:
+                os.kill(each, signal.SIGKILL)
+            except OSError:
+                pass
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+            time.sleep(0.01)
+        except OSError:
+            break
+    return passed
+
+program = sys.stdin.buffer.read()
+if linux and isolate():
+    child = os.fork()  # the first of its kind: with it everything of this pid namespace ends
+    if child:
+        os.waitpid(child, 0)
+        os._exit(0)
+    libc.prctl(1, 9, 0, 0, 0)  # ends with the guard
+    os.write(verdict, b"i" if read_only() else b"")
+os.write(verdict, b"p" if watch() else b"f")
+os._exit(0)
 """
 
 
@@ -52,31 +163,42 @@ def passes(program: str, seconds: int = SECONDS, memory: int = MEMORY) -> bool:
     >>> passes("assert 1 + 1 == 2"), passes("assert 1 + 1 == 3")
     (True, False)
     """
-    word = secrets.token_hex(16)  # an exit code can be had without reaching the tests; this word cannot
+    return run(program, seconds, memory).endswith(b"p")
+
+
+@cache
+def isolated() -> bool:
+    """Whether this system gives the program namespaces of its own."""
+    return run("", SECONDS, MEMORY).startswith(b"i")
+
+
+def run(program: str, seconds: int, memory: int) -> bytes:
+    """What the guard tells of a program: i if it had namespaces, then p if it passed, or f."""
+    verdict, told = os.pipe()
     with tempfile.TemporaryDirectory() as folder:
-        source, verdict, work = (Path(folder) / name for name in ("program.py", "verdict", "work"))
-        source.write_text(program, encoding="utf-8", errors="replace")
-        work.mkdir()
-        limits = [str(number) for number in (seconds, memory, FILE_SIZE)]
-        child = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _CHILD, *limits, str(source), str(verdict), word],
-            cwd=work,
+        limits = [str(number) for number in (told, seconds, memory, FILE_SIZE, PROCESSES)]
+        guard = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", f"PROGRAM = {_PROGRAM!r}\n{_GUARD}", *limits],
+            cwd=folder,
             env={},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
+            pass_fds=(told,),
             start_new_session=True,
         )
+        os.close(told)
         try:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                child.wait(timeout=seconds + 1)
+                guard.communicate(program.encode("utf-8", "replace"), timeout=seconds + 3)
         finally:
-            kill_all(child)
-        return verdict.exists() and verdict.read_text() == word
+            kill_all(guard)
+        with open(verdict, "rb") as pipe:
+            return pipe.read()
 
 
 def kill_all(child: subprocess.Popen[bytes]) -> None:
-    """The child and whatever it has started in its group."""
+    """The guard and whatever is in its group; what it watches ends with it where it has a pid namespace."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)
     child.wait()

@@ -1,0 +1,1 @@
+"""What strangers tried, against a real server."""

@@ -1,0 +1,97 @@
+"""Every attack of the table against one real server: what comes back, how long it takes and how much memory; and that
+whoever came without bad intent noticed nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.helpers import aside
+from tests.hostile.attacks import ATTACKS, EXPERIMENT, Attack, stranger
+from tests.visitors import memory_of, served, wishes
+
+MEGABYTE = 1 << 20
+KEPT_AT_MOST = 60  # megabytes more than before, after everything
+
+
+class Server:
+    """A page in a process of its own."""
+
+    def __init__(self, address: str, process: int) -> None:
+        self.address, self.process = address, process
+        self.before = memory_of(process)
+
+    def visit(self, deed: Callable, seed: object = 0) -> object:  # type: ignore[type-arg]
+        """Let somebody do something."""
+
+        async def go() -> object:
+            async with httpx.AsyncClient(base_url=self.address, timeout=30) as client:
+                config = (await client.get("/config")).json()
+                return await deed(stranger(client, config, seed))
+
+        return aside(asyncio.run, go())
+
+    def forget_peak(self) -> None:
+        Path(f"/proc/{self.process}/clear_refs").write_text("5")
+
+    def peak(self) -> int:
+        """The most memory since then."""
+        status = Path(f"/proc/{self.process}/status").read_text()
+        return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) << 10
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with served("--model", "embedded") as (address, process):
+        made = Server(address, process)
+        made.visit(innocent)  # everything is warm
+        made.before = memory_of(process)
+        yield made
+
+
+async def innocent(one):  # type: ignore[no-untyped-def]
+    """Somebody decodes a prompt and asks how the server is; both are answered, and the steps are right."""
+    await one.decode(wishes()[0])
+    assert not one.report.wrong, one.report.wrong
+    begun = (await one.client.post("/gradio_api/call/health", json={"data": []}, headers=one.headers)).json()
+    told = (await one.client.get(f"/gradio_api/call/health/{begun['event_id']}")).text
+    assert told.startswith("event: complete"), told
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=[attack.name for attack in ATTACKS])
+def test_an_attack_gets_a_sentence_and_little_else(attack: Attack, server: Server) -> None:
+    measured = Path("/proc/self/clear_refs").exists()
+    before = memory_of(server.process)
+    if measured:
+        server.forget_peak()
+    began = time.monotonic()
+    answer = server.visit(attack.deed, attack.name)
+    seconds = time.monotonic() - began
+    assert re.search(attack.back, str(answer), re.S), str(answer)[:500]
+    if measured:
+        assert server.peak() - before < attack.megabytes * MEGABYTE, f"{(server.peak() - before) / MEGABYTE:.0f} MB"
+    assert seconds < 10 * attack.seconds  # a busy machine takes longer; a bomb took minutes
+
+
+def test_afterwards_the_page_is_as_it_was(server: Server, figure: Callable[[str], None]) -> None:
+    server.visit(innocent, "afterwards")
+
+    async def experiment(one):  # type: ignore[no-untyped-def]
+        """What nobody listened to has left, so there is a place for this one."""
+        end = time.monotonic() + 40
+        while (answer := await one.join("mountLab", {"action": "experiment", "question": "mine", **EXPERIMENT}))[
+            :3
+        ] != "200":
+            assert time.monotonic() < end, answer
+            await asyncio.sleep(0.5)
+
+    server.visit(experiment, "afterwards")
+    more = (memory_of(server.process) - server.before) / MEGABYTE
+    figure(f"{len(ATTACKS)} attacks left the server with {more:.0f} MB more than before")
+    assert more < KEPT_AT_MOST
