@@ -21,6 +21,7 @@ from dard.trace.about import About, Column, Event, Path, Threshold
 if TYPE_CHECKING:
     from dard.analysis.causes import causes, examine
     from dard.analysis.diagnosis import diagnose, diagnosing
+    from dard.analysis.layers import layers
     from dard.checkup.doctor import doctor
     from dard.core.settings import Settings
     from dard.decoders import Decoder, register_decoder
@@ -53,6 +54,7 @@ __all__ = [
     "diagnosing",
     "doctor",
     "examine",
+    "layers",
     "load_model",
     "record",
     "register_decoder",
@@ -72,6 +74,7 @@ _HOMES = {
     "diagnosing": "dard.analysis.diagnosis",
     "doctor": "dard.checkup.doctor",
     "examine": "dard.analysis.causes",
+    "layers": "dard.analysis.layers",
     "load_model": "dard.models",
     "record": "dard.recording",
     "register_decoder": "dard.decoders",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -48,13 +48,16 @@ def tokens_found(session: dard.Session, expected: Any = None) -> Diagnosis:
     return found
 
 
-def wrong_answers(worlds: dict[str, int], seed: int) -> Iterator[dard.Session]:
-    """The wrong answers of five decoders."""
+EAGER: dict[str, dict[str, Any]] = {"edit": {"threshold": 0.5}}  # whose wrong words are often lost alone
+
+
+def wrong_answers(worlds: dict[str, int], seed: int, runs: dict[str, dict[str, Any]] = RUNS) -> Iterator[dard.Session]:
+    """The wrong answers of some decoders."""
     model = dard.load_model("embedded")
     for world, count in worlds.items():
         for item in TASKS[world].test_items(count, seed):
             length = {} if item.gen_length is None else {"gen_length": item.gen_length}
-            for name, values in RUNS.items():
+            for name, values in runs.items():
                 session = dard.Session(model, item.prompt, name, record=False, **values, **length)
                 session.run()
                 if judge(item.prompt, session.trace.text, model.eos_id not in session.state.tokens) is False:
@@ -97,14 +100,14 @@ def test_the_lost_step_and_the_guilty_are_those_of_brute_force() -> None:
 def test_fifty_wrong_answers_of_five_decoders_are_those_of_brute_force() -> None:
     tried, uneven, who, kinds_seen = 0, 0, set(), set()
     worlds = {"places": 14, "captions": 8, "countdown": 6, "sudoku-open": 8}
-    for session in chain(wrong_answers(worlds, seed=3), comes_back()):
+    for session in chain(wrong_answers(worlds, seed=3), wrong_answers({"places": 8}, 3, EAGER), comes_back()):
         right: brute.Right = lambda text, prompt=session.prompt: judge(prompt, text) is True  # noqa: E731
         told = is_as_by_force(session, tokens_found(session), right)
         tried += 1
         uneven += any(later and not earlier for earlier, later in zip(told.winnable, told.winnable[1:], strict=False))
         who.add(session.decoder.name)
         kinds_seen.add(told.kind)
-    assert tried >= 40 and len(who) == 5 and uneven >= 5 and {"conflict", "commit", "model"} <= kinds_seen
+    assert tried >= 40 and len(who) == 6 and uneven >= 5 and {"conflict", "commit", "model"} <= kinds_seen
 
 
 @pytest.mark.parametrize(("kind", "number"), KINDS)
@@ -141,6 +144,51 @@ def test_the_last_winnable_state_counts(number: int) -> None:
     assert found.winnable == [True, False, True, False, False] and found.lost == 3
     is_as_by_force(session, found, lambda text: "a b c d" in text)
     assert "It had been wrong before, after step 1, and came back." in found.sentences
+
+
+def crowd(most: int) -> Case:
+    """So many wrong words in one step, each of which alone spoils the first one: all must be masked to get it back."""
+    bad = dict.fromkeys(range(1, most + 1), "bad")
+
+    def rule(i: int, seen: Mapping[int, str]) -> Mapping[str, float]:
+        if i == 0:
+            return {"bad" if "bad" in [word for place, word in seen.items() if place] else "a": 0.9}
+        return {"b": 0.5}
+
+    return case(rule, "a b bad", played([bad, {0: "bad"}]), most + 1, "/^a/")
+
+
+def test_a_set_of_more_than_two_is_narrowed_down_until_none_can_be_left_out() -> None:
+    session = crowd(5).run()
+    found = diagnose(session, expected="/^a/")
+    assert found.guilty == [[1, 2, 3, 4, 5]] and found.minimal and found.kind == "commit"
+    assert "None of the 5 can be left out." in " ".join(found.sentences)
+    told = brute.diagnosed(session, lambda text: text.startswith("a"))
+    assert (told.singles, told.pairs, told.kind) == ([], [], "commit") and found.winnable == told.winnable
+
+
+def test_a_search_that_has_used_up_its_completions_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dard.analysis.guilty.AT_MOST", 2)
+    found = diagnose(crowd(4).run(), expected="/^a/")
+    assert found.guilty == [[1, 2, 3, 4]] and not found.minimal
+    assert "The search was ended before it could tell whether fewer are enough." in " ".join(found.sentences)
+
+
+def test_a_guilty_token_may_be_older_than_the_lost_step() -> None:
+    """An older word spoils the first one together with either of two that come later."""
+
+    def rule(i: int, seen: Mapping[int, str]) -> Mapping[str, float]:
+        if i == 0:
+            return {"bad" if seen.get(1) == "x" and "y" in (seen.get(2), seen.get(3)) else "a": 0.9}
+        return {"b": 0.5} if i == 1 else {"c": 0.4}
+
+    moves: list[dict[int, str | None]] = [{1: "x"}, {2: "y", 3: "y"}, {0: "bad"}]
+    session = case(rule, "a b c x y bad", played(moves), 4, "/^a/").run()
+    found = diagnose(session, expected="/^a/")
+    assert (found.lost, found.guilty, found.written) == (2, [[1]], {1: 1})
+    assert "'x' at 1 was written in step 1, before the lost one." in found.sentences
+    assert "same pass" not in found.sentences[0]
+    is_as_by_force(session, found, lambda text: text.startswith("a"))
 
 
 # Sentences.
@@ -444,6 +492,46 @@ def test_bad_input_ends_with_one_sentence() -> None:
         diagnose(session.trace, dard.load_model("embedded"))
     with pytest.raises(dard.InputError, match="can be diagnosed"):
         diagnose("a text")  # type: ignore[arg-type]
+
+
+class Guessing(DECODERS["threshold"].__class__):  # type: ignore[misc, name-defined]
+    """A stranger's: it names no neighbourhood of its own."""
+
+    name, title = "guessing", "Guessing"
+
+
+def test_a_strangers_decoder_is_diagnosed_and_its_neighbourhood_is_that_of_its_settings() -> None:
+    item = TASKS["places"].test_items(8, seed=3)
+    model = dard.load_model("embedded")
+    runs = [dard.Session(model, each.prompt, Guessing(), threshold=0.2) for each in item]
+    for session in runs:
+        session.run()
+    wrong = next(s for s in runs if judge(s.prompt, s.trace.text) is False)
+    found = diagnose(wrong)
+    assert found.kind in ("conflict", "commit") and not found.recording and found.verdicts
+    tried = {attempt.setting: [] for attempt in found.tried}
+    for attempt in found.tried:
+        tried[attempt.setting].append(attempt.value)
+    assert "threshold" in tried and all(0 <= value <= 1 for value in tried["threshold"])
+    assert {point["threshold"] for point in Guessing.grid} - {0.2} <= set(tried["threshold"])
+    assert len(found.tried) <= 200
+
+
+def test_careful_completion_takes_nothing_from_the_runs_cache_and_noise() -> None:
+    """It is the same whatever the run was made with."""
+    item = TASKS["places"].test_items(8, seed=3)[1]
+    model = dard.load_model("embedded")
+    plain, other = (
+        dard.Session(model, item.prompt, "standard", steps=1, **more)
+        for more in ({}, {"prefix_cache": "block", "temperature": 0.0001, "seed": 3})
+    )
+    told = []
+    for session in (plain, other):
+        session.run()
+        assert session.trace.text == plain.trace.text
+        found = tokens_found(session, lambda text: False)
+        told.append((found.winnable, found.reference, found.completions, found.passes, found.rows))
+    assert told[0] == told[1]
 
 
 def test_every_decoder_names_its_neighbourhood() -> None:

@@ -126,7 +126,7 @@ def test_loading_needs_no_torch() -> None:
 def test_the_schema_names_every_field() -> None:
     schema = json.loads(json_schema())
     body, defined = body_of(good("dapd")), schema["$defs"]
-    assert set(schema["properties"]) == {*body, "annotation", "diagnosis"}
+    assert set(schema["properties"]) == {*body, "annotation", "diagnosis", "layers"}
     assert set(body["steps"][0]) <= set(defined["Step"]["properties"])
     assert set(body["steps"][0]["graph"]) == set(defined["Graph"]["properties"])
 

@@ -23,11 +23,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dard.core.errors import InputError
-from dard.trace import Step, Trace, Verdict
+from dard.trace import Layers, Step, Trace, Verdict
 from dard.trace.about import EVENTS
-from dard.trace.annotations import annotated_diagnosis, annotated_head, annotated_step, annotated_verdict
+from dard.trace.annotations import (
+    annotated_diagnosis,
+    annotated_head,
+    annotated_layers,
+    annotated_step,
+    annotated_verdict,
+)
 from dard.trace.masks import pack_cells
 from dard.trace.records import Top
+from dard.trace.words import spoken_of
 
 LIVES_COME_ALONG = 64  # region length up to which everything about every token travels with the steps
 MAX_CELLS = 4_000_000  # positions × steps a browser is asked to hold
@@ -51,6 +58,7 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
     body = annotated_head(trace)
     events = {each: asdict(trace.about.event(each)) for each in {**EVENTS, **trace.about.events}}
     judged = {token for verdict in trace.causes for token in tokens_of(trace, verdict)}
+    judged = judged.union(*(each.used for each in trace.layers))
     return body | {
         "name": name or trace.about.title or trace.decoder,
         "about": body["about"] | {"events": events},
@@ -159,7 +167,14 @@ def diagnosis_payload(trace: Trace) -> dict[str, Any] | None:
 
 
 def tokens_of(trace: Trace, verdict: Verdict) -> set[int]:
-    return {verdict.token, *(trace.token_before(verdict.step, cause.position) for cause in verdict.causes)}
+    others = {trace.steps[verdict.step - 1].tokens[cause.position] for cause in verdict.siblings}
+    seen = {trace.token_before(verdict.step, cause.position) for cause in verdict.causes}
+    return seen | others | spoken_of(verdict)
+
+
+def layers_payload(trace: Trace, layers: Layers) -> dict[str, Any]:
+    """What the layers said of a position, and the words in it."""
+    return {"layers": annotated_layers(trace, layers), "words": words(trace, layers.used)}
 
 
 def packed_weights(weights: NDArray[np.float32]) -> str:

@@ -72,12 +72,12 @@ def examine(
     yield from before(at_step(session, step), position, seconds=seconds, shown=shown, known=known)
 
 
-def at_step(session: Session, step: int) -> Session:
-    """The session as it stood when it made a step."""
+def at_step(session: Session, step: int, what: str = "causes", saved: str = "trace.verdict(step, position)") -> Session:
+    """The session as it stood when it made a step; `what` is asked of it, `saved` where a trace has that."""
     if not isinstance(session, Session):
         raise InputError(
-            "causes are asked of the Session that made a decode, which has the model, "
-            f"not of a {type(session).__name__}; what a trace was saved with is trace.verdict(step, position)"
+            f"{what} are asked of the Session that made a decode, which has the model, "
+            f"not of a {type(session).__name__}; what a trace was saved with is {saved}"
         )
     if isinstance(step, bool) or not isinstance(step, int) or not 1 <= step <= len(session.steps):
         raise InputError(f"step = {step!r} is not allowed; step must be a whole number from 1 to {len(session.steps)}")

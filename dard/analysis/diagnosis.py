@@ -33,6 +33,7 @@ from dard.trace.diagnosis import Diagnosis
 from dard.trace.diagnosis_words import diagnosis_sentences, written_in
 from dard.trace.limits import MAX_TEXT
 from dard.trace.metrics import solutions_left
+from dard.trace.words import spoken_of
 
 SHORT = 32  # steps of a run all of whose states are tried
 AT_ONCE = 8  # states of a longer run that are tried together, from the last one back
@@ -223,9 +224,8 @@ class Diagnosing:
             with suppress(InputError):  # put there by hand, or by a decoder that does not tell
                 *_, verdict = examine(session, step, position, seconds=CAUSES_SECONDS)
                 diagnosis.verdicts.append(verdict)
-                trace = self.done.trace
-                told = [each.token for each in [*verdict.causes, *verdict.siblings, verdict.together] if each]
-                trace.token_text |= {token: session.model.token_text(token) for token in told if token is not None}
+                told = {token: session.model.token_text(token) for token in sorted(spoken_of(verdict))}
+                self.done.trace.token_text |= told
             yield self._now()
 
     def _revocations(self) -> Iterator[Diagnosis]:

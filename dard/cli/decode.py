@@ -39,6 +39,7 @@ def run(args: argparse.Namespace) -> None:
     trace = session.trace
     if args.causes is not None:
         trace.causes = list(transitions(session, args.causes))
+        trace.learn(session.model.token_text)
     if args.trace:
         options.save(trace, args.trace)
     if args.json:

@@ -24,6 +24,7 @@ from dard.core.files import write_whole
 from dard.experiments import EXPERIMENTS, find_task, get_experiment, load, make_plan, write_report
 from dard.experiments import run as run_plan
 from dard.experiments.base import Table
+from dard.experiments.beside import beside_paper
 from dard.experiments.choice import Choice
 from dard.experiments.paired import paired, spread
 from dard.experiments.paper import PAPER
@@ -123,7 +124,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"dard: {done}; other processes are still at work", file=sys.stderr)
         return 0
     paths = write_report(results, args.out)
-    tables = experiment.tables(results)
+    tables = [*experiment.tables(results), *beside_paper(experiment, results)]
     tables += [table for table in [spread(results)] if table is not None]
     tables += [paired(results, args.paired)] if args.paired is not None else []
     show_tables(tables, args.format)

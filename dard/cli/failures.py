@@ -14,7 +14,7 @@ from dard.core.errors import InputError
 from dard.decoding.session import Session
 from dard.results.diagnoses import Diagnoses
 from dard.results.formats import FORMATS
-from dard.results.samples import ONLY, SORTS, Sample, choose, open_folder, trace_file
+from dard.results.samples import ONLY, SORTS, Sample, choose, lost_by, open_folder, trace_file
 from dard.trace import Diagnosis, Trace
 
 
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> None:
         rows = [sample.as_dict() | ({"diagnosis": told(known.of(sample))} if known else {}) for sample in chosen]
         sys.stdout.write("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
     else:
-        kinds = None if known is None else {s.number: kind_of(known.of(s)) for s in chosen}
+        kinds = {s.number: kind_of(known.of(s)) if known else s.lost_by for s in chosen if known or s.kind}
         if args.format:
             print(FORMATS[args.format](*sample_cells(samples, chosen[: args.most], kinds), ""))
         else:
@@ -65,7 +65,7 @@ def kind_of(diagnosis: Diagnosis | str | None) -> str:
     """What lost an answer, and in which step."""
     if not isinstance(diagnosis, Diagnosis):
         return "not diagnosed"
-    return f"{diagnosis.kind}{f', step {diagnosis.lost}' if diagnosis.lost else ''}"
+    return lost_by(diagnosis.kind, diagnosis.lost)
 
 
 def diagnoses(chosen: Sequence[Sample], args: argparse.Namespace) -> Diagnoses:

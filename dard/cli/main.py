@@ -44,6 +44,7 @@ COMMANDS: dict[str, str] = {
     "models": "the models known by name",
     "bench": "what a step costs, as ratios measured in one run",
     "experiment": "a table or figure of the paper, on any model; --list names them",
+    "reproduce": "the paper's tables and figures at full size: what each takes, and running them",
     "lm-eval": "lm-evaluation-harness with a decoder of ours; every decode is kept",
     "evaluate": "accuracy per task at several numbers of steps",
     "train": "train the embedded model and write its folder",

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import importlib
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 from dard.cli.main import COMMANDS
@@ -13,9 +14,11 @@ from dard.core.folders import assets
 from dard.core.settings import Allowed, Settings
 from dard.decoders import DECODERS
 from dard.experiments import EXPERIMENTS, load
+from dard.experiments.failures import RIGHT, in_all, kind_of
 from dard.experiments.points import by_decoder, frontier, points
 from dard.models.registry import Card, rows
 from dard.results.markdown import table
+from dard.results.samples import LOSING
 from dard.results.sweep import title_of
 from dard.tasks import TASKS
 from visual.server.endpoints import TABLE
@@ -120,6 +123,27 @@ def results_table() -> str:
     return table(["decoder", *TASKS], [[name, *cells] for name, cells in lines.items()])
 
 
+def kinds_table() -> str:
+    """What lost the wrong answers of every small world, as recorded: all decoders with all of their settings."""
+    lines = []
+    for world in TASKS:
+        rows = load(assets("results"), f"failures-{world}").rows
+        kinds = Counter(map(kind_of, rows))
+        wrong = len(rows) - kinds[RIGHT]
+        lines.append([world, f"{wrong} of {len(rows)}", *(str(kinds[kind]) for kind in LOSING)])
+    return table(["world", "wrong runs", *LOSING], lines)
+
+
+LOSSES = ("Decoder", "Wrong", "Conflict (%)", "Commit (%)", "Ending (%)", "One token (%)", "Came back (%)")
+
+
+def losing_table() -> str:
+    """What lost those of each decoder on open Sudokus: shares in % with their intervals."""
+    whole = in_all(points(load(assets("results"), "failures-sudoku-open")))
+    lines = [dict(zip(whole.columns, line, strict=True)) for line in whole.rows]
+    return table([name.lower() for name in LOSSES], [[line[name] for name in LOSSES] for line in lines])
+
+
 TABLES = {
     "rooms": rooms_table,
     "commands": commands_table,
@@ -129,6 +153,8 @@ TABLES = {
     "settings": settings_table,
     "models": models_table,
     "results": results_table,
+    "kinds": kinds_table,
+    "losing": losing_table,
 }
 
 

@@ -134,7 +134,7 @@ def show_comparison(console: Console, traces: dict[str, Trace]) -> None:
 
 
 def sample_cells(
-    every: Sequence[Sample], shown: Sequence[Sample], kinds: Mapping[int, str] | None = None
+    every: Sequence[Sample], shown: Sequence[Sample], kinds: Mapping[int, str]
 ) -> tuple[list[str], list[list[str]]]:
     """The headings and the lines of a table of samples, without what is the same for all of them."""
     columns = {
@@ -142,14 +142,14 @@ def sample_cells(
         "task": lambda s: s.task,
         "variant": lambda s: s.variant,
         "right": lambda s: RIGHT[s.right],
-        "lost by": lambda s: (kinds or {}).get(s.number, ""),
+        "lost by": lambda s: kinds.get(s.number, ""),
         "passes": lambda s: "" if s.passes is None else str(s.passes),
         "revoked": lambda s: "" if s.revocations is None else str(s.revocations),
         "ended by": lambda s: s.ended_by or "",
         "answer": lambda s: s.text,
         "target": lambda s: s.target or "",
     }
-    if kinds is None:
+    if not kinds:
         del columns["lost by"]
     if len({s.task for s in every}) < 2:
         del columns["task"]
@@ -163,7 +163,7 @@ def show_samples(
     every: Sequence[Sample],
     shown: Sequence[Sample],
     chosen: int,
-    kinds: Mapping[int, str] | None = None,
+    kinds: Mapping[int, str],
 ) -> None:
     """A line for each of the samples shown, with what lost it if that is known by its number; then how many there are,
     how many of each kind, and how to open one."""

@@ -13,6 +13,7 @@ from dard.core.errors import InputError
 from dard.core.files import write_whole
 from dard.experiments.ablations import MaskAblation, MixingAblation
 from dard.experiments.base import Experiment
+from dard.experiments.beside import beside_paper
 from dard.experiments.budgets import Budgets
 from dard.experiments.causes import Causes
 from dard.experiments.contamination import Contamination
@@ -72,7 +73,8 @@ def markdown(results: Results) -> str:
         f"{where['device']}, {threads}, torch {where['torch']}.{done}"
     )
     command = [f"```\n{header['command']}\n```"] if header["command"] else []
-    tables = [table.markdown() for table in experiment.tables(results)]
+    every = [*experiment.tables(results), *beside_paper(experiment, results)]
+    tables = [table.markdown() for table in every]
     return "\n\n".join([f"# {experiment.title}", f"In the paper: {experiment.paper}.", facts, *command, *tables]) + "\n"
 
 

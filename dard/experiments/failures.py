@@ -17,9 +17,9 @@ from dard.experiments.figures import Figure, Trace, bars
 from dard.experiments.pareto import Pareto
 from dard.experiments.points import Point, by_decoder, points
 from dard.results.file import Results
+from dard.results.samples import LOSING
 from dard.results.sweep import Job, Row, Scope, Variant, decode_and_score, title_of
 from dard.tasks.judge import judge
-from dard.trace.diagnosis import KINDS
 from dard.trace.metrics import interval
 
 RIGHT = "right"
@@ -39,7 +39,7 @@ class Failures(Experiment):
     default_task = "sudoku-open"
     shows = "whether a wrong answer is the model's or the decoding's, and which kind of decision lost it"
     caption = (
-        "{task_title}, {model}: every wrong answer by what lost it, as `dard.diagnose` finds it; behind each number "
+        "{task_title}, {model}: every wrong answer by what lost it, as dard.diagnose finds it; behind each number "
         "the 95 % interval of its share of the variant's runs, in %. Model: careful completion is wrong from every "
         "state of the run. Cut off: there was no room for the answer. Ending: it was lost by what was accepted when "
         "decoding was stopped. Commit: a token of the lost step loses it alone. Conflict: none does, together they do. "
@@ -70,7 +70,7 @@ class Failures(Experiment):
         shown = {
             **columns("Variant", "Samples", "Passes"),
             "Wrong": lambda p: str(sum(not row["right"] for row in p.rows)),
-            **{kind.capitalize(): number_with_interval(kind) for kind in KINDS if kind != RIGHT},
+            **{kind.capitalize(): number_with_interval(kind) for kind in LOSING},
         }
         return [Table.of(ours, shown, self.caption.format_map(results.header)), in_all(ours)]
 
@@ -152,7 +152,7 @@ def in_all(points: Sequence[Point]) -> Table:
         return lambda d: d["kind"] == kind
 
     shares: dict[str, Callable[[dict[str, Any]], bool]] = {
-        **{f"{kind.capitalize()} (%)": of_kind(kind) for kind in KINDS if kind != RIGHT},
+        **{f"{kind.capitalize()} (%)": of_kind(kind) for kind in LOSING},
         "Able (%)": lambda d: bool(d["able"]),
         "One token (%)": lambda d: d["guilty"] == 1,
         "Came back (%)": lambda d: d["back"],

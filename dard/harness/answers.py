@@ -1,9 +1,10 @@
 """Answers for an evaluation harness: decoded in shared passes, cut where the harness stops, every decode kept.
 
 Promises: the same answers whatever the batch; prompts are token ids, as they stand; `gen_length` is what was set for
-the run, else what a task asks for, else the model's own. A sample that cannot be decoded (its prompt is longer
-than the model takes) gets an empty answer and a sentence in its row, and the others go on; if none can be, that
-sentence ends the run.
+the run, else what a task asks for, else the model's own. Several processes share a run's batches; what a stopped run
+has done is not done again, and the share of a process that is gone is done by the others. A sample that cannot be
+decoded (its prompt is longer than the model takes) gets an empty answer and a sentence in its row, and the others go
+on; if none can be, that sentence ends the run.
 Does not know: any harness. What asks is a list of `Request`s.
 """
 
@@ -24,10 +25,11 @@ from dard.decoding import loop
 from dard.decoding.session import Session
 from dard.models import Model, load_model, with_image, with_thinking
 from dard.results.provenance import code_version, digest, fingerprint, machine
-from dard.results.runs import RunFolder
-from dard.results.sweep import Row, decode_row
+from dard.results.runs import Key, RunFolder
+from dard.results.sweep import Process, Row, decode_row
 
 ROOM = ("max_gen_toks", "max_new_tokens", "max_tokens", "max_completion_tokens")  # what harnesses call gen_length
+PAUSE = 0.2  # seconds between two looks at what others have written
 PICTURE = re.compile(r"<image ?\d*>")  # where a question says that a picture stands
 
 
@@ -39,6 +41,18 @@ class Request:
     task: str
     sample: int
     options: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Asked:
+    """A request, its name in the run's folder, and what became of its prompt."""
+
+    request: Request
+    key: Key
+    ids: list[int] = field(default_factory=list)
+    prompt_hash: str = ""
+    before: int = 0  # how often the same prompt was asked before it
+    problem: str | None = None
 
 
 class Answers:
@@ -61,7 +75,9 @@ class Answers:
         record: bool = True,
         **values: Any,
     ) -> None:
-        own = get_decoder(decoder).Settings.allowed()
+        process, own = Process.this(), get_decoder(decoder).Settings.allowed()
+        if process.count > 1 and out is None:
+            raise InputError("out must be given where several processes share a run: a folder that all of them see")
         self.settings = {name: value for name, value in values.items() if name in own}
         self.batch = read_batch(batch_size)
         loading = {name: value for name, value in values.items() if name not in own}
@@ -71,7 +87,7 @@ class Answers:
             raise InputError(f"{name[:60]!r} is neither a setting of {decoder} nor an argument of load_model")
         model = load_model(pretrained, **loading)
         self.model: Model = with_thinking(model) if think else model
-        self.decoder, self.until, self.record = decoder, list(until), record
+        self.decoder, self.until, self.record, self.process = decoder, list(until), record, process
         about = {
             "harness": harness,
             "model": self.model.name,
@@ -83,17 +99,29 @@ class Answers:
             "machine": machine(self.model),
         }
         name = f"{harness.split()[0]}-{decoder}-{time.strftime('%Y%m%d-%H%M%S')}"
-        self.run = RunFolder(Path("runs") / name if out is None else out, about)
+        self.run = RunFolder(Path("runs") / name if out is None else out, about, self.process)
 
     def answer(self, requests: Sequence[Request]) -> list[str]:
-        """The answers, in the order of the requests."""
-        began = len(self.run.rows)
+        """The answers, in the order of the requests: this process's share is decoded, that of others waited for, and
+        what is there already is taken as it is."""
+        every = [Asked(each, self.run.ask(each.task, each.sample)) for each in requests]
+        batches = [every[first : first + self.batch] for first in range(0, len(every), self.batch)]
         with tqdm(total=len(requests), desc=f"decoding with {self.decoder}") as bar:
-            for first in range(0, len(requests), self.batch):
-                some = requests[first : first + self.batch]
-                self.run.add(self._rows(some))
-                bar.update(len(some))
-        rows = self.run.rows[began:]
+            for number, batch in enumerate(batches):
+                for asked in batch:
+                    self._prepare(asked)
+                known = sum(self.run.row(asked.key) is not None for asked in batch)
+                own = number % self.process.count == self.process.index
+                bar.update(known + (self._decode(batch) if own else 0))
+            while left := [number for number, batch in enumerate(batches) if self._lacks(batch)]:
+                self.run.read()
+                gone = [number for number in left if not self.run.is_at_work(number % self.process.count)]
+                if not gone:
+                    time.sleep(PAUSE)
+                for number in gone:  # whoever was to do it
+                    self._decode(batches[number])
+        self.run.settle()
+        rows = [self.run.row(asked.key) or {} for asked in every]
         problems = [row["problem"] for row in rows if row["problem"]]
         if problems and len(problems) == len(rows):
             raise InputError(f"none of the {len(rows)} samples could be decoded; the first: {problems[0]}")
@@ -101,35 +129,63 @@ class Answers:
             tqdm.write(f"{len(problems)} of {len(rows)} samples were not decoded; their rows say why")
         return [row["text"] for row in rows]
 
-    def _rows(self, requests: Sequence[Request]) -> list[Row]:
-        rows: list[Row] = [{"task": each.task, "sample": each.sample} for each in requests]
-        going: list[tuple[Row, Request, Session]] = []
-        for row, each in zip(rows, requests, strict=True):
-            nothing = {"passes": 0, "tokens": 0, "revocations": 0, "ended_by": None, "text": "", "seconds": 0.0}
-            row |= {"prompt_hash": None, "trace": None, "problem": None, **nothing}
-            try:
-                ids = list(each.prompt())
-                row["prompt_hash"] = digest([f"{ids} ".encode()])
-                going.append((row, each, self._session(ids, row["prompt_hash"], each.options)))
-            except InputError as error:
-                row["problem"] = str(error)
-        loop.finish([session for *_, session in going])
-        for row, each, session in going:
-            row |= {**decode_row(session.trace), "trace": self.run.keep(row["prompt_hash"], session.trace)}
-            row["text"] = cut(row["text"], each.options.get("until", self.until))
-        return rows
+    def _lacks(self, batch: Sequence[Asked]) -> bool:
+        return any(self.run.row(asked.key) is None for asked in batch)
 
-    def _session(self, ids: Sequence[int], prompt_hash: str, options: Mapping[str, Any]) -> Session:
+    def _prepare(self, asked: Asked) -> None:
+        """Its token ids, and how often they were asked before: whoever decodes it, noise and file are the same."""
+        try:
+            asked.ids = list(asked.request.prompt())
+            asked.prompt_hash = digest([f"{asked.ids} ".encode()])
+            asked.before = self.run.again(asked.prompt_hash)
+        except InputError as error:
+            asked.problem = str(error)
+        row = self.run.row(asked.key)
+        if row is not None and row["prompt_hash"] not in (None, asked.prompt_hash):
+            raise InputError(
+                f"out = {str(self.run.folder)!r} is not allowed; it holds an answer to another prompt for sample "
+                f"{asked.request.sample} of {asked.request.task[:60]}"
+            )
+
+    def _decode(self, batch: Sequence[Asked]) -> int:
+        """Decode a batch if it lacks rows, and add those; how many they are. The whole batch is decoded even if only a
+        part is missing: in other company a row might differ by a rounding."""
+        if not self._lacks(batch):
+            return 0
+        rows: dict[Key, Row] = {}
+        going: list[tuple[Row, Asked, Session]] = []
+        for asked in batch:
+            nothing = {"passes": 0, "tokens": 0, "revocations": 0, "ended_by": None, "text": "", "seconds": 0.0}
+            row: Row = {"task": asked.request.task, "sample": asked.request.sample, "prompt_hash": None, "trace": None}
+            row |= {"problem": asked.problem, **nothing}
+            rows[asked.key] = row
+            if asked.problem is None:
+                row["prompt_hash"] = asked.prompt_hash
+                try:
+                    going.append((row, asked, self._session(asked)))
+                except InputError as error:
+                    row["problem"] = str(error)
+        loop.finish([session for *_, session in going])
+        for row, asked, session in going:
+            name = self.run.keep(asked.prompt_hash, asked.before, session.trace)
+            row |= {**decode_row(session.trace), "trace": name}
+            row["text"] = cut(row["text"], asked.request.options.get("until", self.until))
+        new = {key: row for key, row in rows.items() if self.run.row(key) is None}
+        self.run.add(new)
+        return len(new)
+
+    def _session(self, of: Asked) -> Session:
         """A task's room and noise count unless the run has its own; a prompt that comes again gets other noise."""
         own: dict[str, Any] = {}
+        options = of.request.options
         if (room := next((options[name] for name in ROOM if options.get(name)), None)) is not None:
             own["gen_length"] = room
         if options.get("do_sample") is not False and options.get("temperature"):
             own["temperature"] = options["temperature"]
         values = own | self.settings
         if values.get("temperature"):
-            values["seed"] = int(values.get("seed", 0)) + self.run.times(prompt_hash)
-        return Session(self.model, ids, self.decoder, record=self.record, **values)
+            values["seed"] = int(values.get("seed", 0)) + of.before
+        return Session(self.model, of.ids, self.decoder, record=self.record, **values)
 
 
 def read_batch(value: int | str | None) -> int:

@@ -37,10 +37,11 @@ class DardLM(LM):
 
     def __init__(self, *, device: str | None = None, **values: Any) -> None:
         super().__init__()
-        if Process.this().count > 1:
-            raise InputError("lm-eval with dard runs in one process; start it without accelerate or torchrun")
         # "cuda:0" is what lm-eval says for everyone who says nothing.
         chosen = None if device == "cuda:0" and not torch.cuda.is_available() else device
+        process = Process.this()
+        if chosen == "cuda:0" and process.count > 1:
+            chosen = f"cuda:{process.local}"
         harness = f"lm-eval {lm_eval.__version__}"
         self.answers = Answers(harness, **{"until": ["\n\n"], "device": chosen, **values})
         self._device = self.answers.model.device
@@ -105,8 +106,9 @@ def judging(evaluate: Any) -> Any:
         own = isinstance(lm, DardLM)
         evaluated = evaluate(lm, *rest, log_samples=log_samples or own, **options)
         if own and evaluated is not None:
-            lm.judge(evaluated)
-            print(f"every decode is in {lm.answers.run.folder}", file=sys.stderr)
+            if lm.answers.process.index == 0:
+                lm.judge(evaluated)
+                print(f"every decode is in {lm.answers.run.folder}", file=sys.stderr)
             if not log_samples:
                 del evaluated["samples"]
         return evaluated

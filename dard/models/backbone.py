@@ -25,6 +25,7 @@ from dard.core.errors import InputError, UnknownWords
 from dard.models.base import Answer, Question, as_trained
 from dard.models.checkpoint import as_turn, end_token, mask_token, turn_end
 from dard.models.forward import forward
+from dard.models.layers import LayerWatch
 from dard.models.loading import LoadOptions
 from dard.models.prefix import PrefixCache
 from dard.models.shifted import with_readers
@@ -54,7 +55,7 @@ def _hint(word: str, words: list[str]) -> str:
 class BackboneModel:
     """A `PreTrainedModel` with an LM head and its tokenizer, as a `Model`."""
 
-    offers: frozenset[str] = frozenset({"attention", "soft", "batch", "freeze", "prefill"})
+    offers: frozenset[str] = frozenset({"attention", "layers", "soft", "batch", "freeze", "prefill"})
     forward_arguments: Mapping[str, Any] = {"use_cache": False}
     think = False
     prefill = ""
@@ -166,16 +167,22 @@ class BackboneModel:
             ids[number, :length] = q.ids
             positions[number, :length] = q.positions
             mask[number, 0, :length, :length] = q.mask
-        hidden, attention = forward(self.body, questions, ids, positions, mask, **self.forward_arguments)
+        with LayerWatch(self.body, questions) as watch:
+            hidden, attention = forward(self.body, questions, ids, positions, mask, **self.forward_arguments)
         return [
-            Answer(self.head(hidden[number, q.rows.to(hidden.device)]).float(), attention[number])
+            Answer(
+                self.head(hidden[number, q.rows.to(hidden.device)]).float(),
+                attention[number],
+                watch.logits(self.head, number) if q.layers else None,
+            )
             for number, q in enumerate(questions)
         ]
 
     def _from_frozen(self, question: Question) -> Answer:
         """In all passes but its opening a frozen prefix costs nothing."""
-        hidden, attention = self.prefixes.answer(self.body, question)
-        return Answer(self.head(hidden).float(), attention)
+        with LayerWatch(self.body, [question]) as watch:
+            hidden, attention = self.prefixes.answer(self.body, question)
+        return Answer(self.head(hidden).float(), attention, watch.logits(self.head, 0) if question.layers else None)
 
     @property
     def words(self) -> list[str]:

@@ -21,7 +21,8 @@ from dard.core.errors import InputError
 class Question:
     """One forward pass: ids [S], positions [S], mask bool [S, S] (True: may see), rows [R] to read logits at.
 
-    `attention` names the layers whose weights are wanted back, counted from 0; `soft` puts mixes in place of tokens.
+    `attention` names the layers whose weights are wanted back, counted from 0, `layers` those whose own logits are;
+    `soft` puts mixes in place of tokens.
     """
 
     ids: Tensor
@@ -31,11 +32,12 @@ class Question:
     attention: tuple[int, ...] = ()
     soft: Soft | None = None
     frozen: Frozen | None = None
+    layers: tuple[int, ...] = ()
 
     @property
     def needs(self) -> frozenset[str]:
         """What a model must offer to answer it."""
-        asked = {"attention": bool(self.attention), "soft": self.soft is not None}
+        asked = {"attention": bool(self.attention), "layers": bool(self.layers), "soft": self.soft is not None}
         return frozenset(name for name, wanted in asked.items() if wanted)
 
 
@@ -77,10 +79,12 @@ class Frozen:
 class Answer:
     """`logits` float32 [R, vocab], which the caller may overwrite. `attention` float32 [layers asked for, S, S]: how
     much each row of the question looks at each key, the mean over heads; 0 in the rows of a prefix that was frozen
-    in an earlier pass, which look nowhere in this one."""
+    in an earlier pass, which look nowhere in this one. `layers` float32 [layers asked for, R, vocab]: the logits that
+    each layer's hidden states would give, were it the last one."""
 
     logits: Tensor
     attention: Tensor | None = None
+    layers: Tensor | None = None
 
 
 @runtime_checkable
@@ -89,7 +93,8 @@ class Model(Protocol):
 
     A model that can do more than `logits` says so in `offers`, a set of names, and has a method for it:
     - `answer(questions)`, a list of `Answer`s: "batch" (several questions in one pass; without it there is always one),
-      "attention", "soft", and "freeze" (it keeps keys and values). It is never asked for what it does not offer;
+      "attention", "layers", "soft", and "freeze" (it keeps keys and values). It is never asked for what it does not
+      offer;
     - `with_image(*images)`, which gives a model with another `prefix`: "images";
     - `with_thinking()`, which gives a model that is told to think before it answers: "think";
     - `with_prefill(text)`, which gives a model that finds its answer begun with a text: "prefill".
@@ -164,9 +169,11 @@ def answer_all(model: Model, questions: Sequence[Question]) -> list[Answer]:
     """
     for question in questions:
         check_needs(model, question.needs, "a question")
-        for layer in question.attention:
-            if not 0 <= layer < (count := model.num_layers):
-                raise InputError(f"attention of layer {layer} is not there; {model.name!r} has layers 0 to {count - 1}")
+        for what, layers in {"attention": question.attention, "logits": question.layers}.items():
+            for layer in layers:
+                if not 0 <= layer < (count := model.num_layers):
+                    last = count - 1
+                    raise InputError(f"{what} of layer {layer} is not there; {model.name!r} has layers 0 to {last}")
     able = offers(model)
     if "freeze" not in able:
         questions = [replace(question, frozen=None) for question in questions]

@@ -18,10 +18,12 @@ from typing import Any
 from dard.core.errors import InputError
 from dard.results.file import Results, parse
 from dard.results.runs import RUN, SAMPLES, TRACES
+from dard.trace.diagnosis import KINDS
 
 MAX_BYTES = 64 << 20
 MAX_VARIANTS = 500
 MAX_TEXT = 20_000
+LOSING = tuple(kind for kind in KINDS if kind != "right")
 TRACE = re.compile(r"[\w-]{1,100}\.json(\.gz)?")  # the name of a file in its folder traces
 
 
@@ -45,14 +47,33 @@ class Sample:
     settings: Mapping[str, Any] = field(default_factory=dict)
     trace: str | None = None
     folder: str = ""  # the run's, where there are several
+    kind: str | None = None  # what lost it, and in which step, where that was diagnosed
+    lost: int | None = None
 
     @property
     def question(self) -> tuple[str, str]:
         """What is equal for answers to the same question."""
         return self.task, self.prompt or self.item
 
+    @property
+    def lost_by(self) -> str:
+        return "" if self.kind is None else lost_by(self.kind, self.lost)
+
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def lost_by(kind: str | None, step: int | None) -> str:
+    """What lost an answer, and in which step.
+
+    >>> lost_by("conflict", 2), lost_by("model", None)
+    ('conflict, step 2', 'model')
+    """
+    return f"{kind}{f', step {step}' if step else ''}"
+
+
+def _of_kind(kind: str) -> Callable[[Sample], bool]:
+    return lambda s: s.kind == kind
 
 
 def _last(value: int | None) -> int:
@@ -70,6 +91,7 @@ ONLY: dict[str, Callable[[Sample], bool]] = {
     "wrong": lambda s: s.right is False,
     "right": lambda s: s.right is True,
     "all": lambda s: True,
+    **{kind: _of_kind(kind) for kind in LOSING},
 }
 
 
@@ -171,6 +193,14 @@ def _told(row: Mapping[str, Any], number: int) -> dict[str, Any]:
         if row.get(name) is not None and type(row[name]) is not kind:
             raise InputError(f"row {number + 1}: {name} = {str(row[name])[:40]!r} is not allowed")
     told = {name: row.get(name) for name in ("right", "passes", "revocations", "ended_by")}
+    found = row.get("diagnosis") or {"kind": None}
+    if (
+        not isinstance(found, dict)
+        or found.get("kind") not in (*KINDS, None)
+        or type(found.get("lost") or 0) is not int
+    ):
+        raise InputError(f"row {number + 1}: diagnosis = {str(found)[:40]!r} is not allowed")
+    told |= {"kind": found.get("kind"), "lost": found.get("lost")}
     return {**told, "text": _text(row, "text", MAX_TEXT), "ended_by": (told["ended_by"] or "")[:100] or None}
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dard.trace.about import About, Column, Event, Path, StateKind, Threshold
 from dard.trace.diagnosis import Attempt, Diagnosis
+from dard.trace.layers import LayerRow, Layers
 from dard.trace.limits import TraceError
 from dard.trace.records import Cause, Step, Verdict
 from dard.trace.trace import Trace, json_schema
@@ -20,6 +21,8 @@ __all__ = [
     "Column",
     "Diagnosis",
     "Event",
+    "LayerRow",
+    "Layers",
     "Path",
     "StateKind",
     "Step",

@@ -14,6 +14,7 @@ from dard.tasks.base import END, Board
 from dard.tasks.judge import Judgement, answers_left, judge, laid_out
 from dard.trace.diagnosis import Diagnosis
 from dard.trace.diagnosis_panel import panel
+from dard.trace.layers import Layers, layers_note
 from dard.trace.limits import MAX_SENTENCE
 from dard.trace.records import Start, Step, Verdict, Whole
 from dard.trace.words import because, causes_note, kept_from, summary, words_of
@@ -32,6 +33,9 @@ def annotated_head(trace: Whole) -> dict[str, Any]:
     body |= {"about": asdict(trace.about), "start": plain(trace.start)}
     body["token_text"] = {str(token): text for token, text in body["token_text"].items()}
     body["causes"] = [annotated_verdict(trace, verdict) for verdict in trace.causes]
+    body["layers"] = [annotated_layers(trace, each) for each in trace.layers]
+    if not trace.layers:
+        del body["layers"]
     if trace.diagnosis is None:
         del body["diagnosis"]
     else:
@@ -67,6 +71,10 @@ def annotated_step(trace: Whole, step: Step) -> dict[str, Any]:
 def annotated_verdict(trace: Whole, verdict: Verdict) -> dict[str, Any]:
     told = {"say": sentence(causes_note(trace, verdict)), "because": sentence(because(trace, verdict))}
     return {**plain(verdict), "annotation": told}
+
+
+def annotated_layers(trace: Whole, layers: Layers) -> dict[str, Any]:
+    return {**layers.as_dict(), "annotation": {"say": sentence(layers_note(trace, layers))}}
 
 
 def sentence(text: str) -> str:

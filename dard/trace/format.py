@@ -93,6 +93,11 @@ def check(trace: Whole) -> None:
             lists.append((name, [each.position for each in verdict.causes if each.shown == shown]))
         lists.append((f"{name}.left", verdict.left))
         lists.append((f"{name}.siblings", [each.position for each in verdict.siblings]))
+    for number, layers in enumerate(trace.layers, 1):
+        lists.append((f"layers.{number}", [layers.position]))
+        depths = {len(numbers) for row in layers.rows for numbers in (row.tokens, row.confidence, row.held)}
+        if layers.step > len(trace.steps) or len(depths) > 1:
+            raise TraceError(f"trace file is broken at layers.{number}: no such step, or its lists differ in length")
     for name, positions in lists:
         if any(position >= length for position in positions) or len(set(positions)) != len(positions):
             raise TraceError(f"trace file is broken at {name}: a position is outside or twice")

@@ -399,6 +399,7 @@ class Whole(Protocol):
     steps: list[Step]
     causes: list[Verdict]
     diagnosis: Any
+    layers: Any
     eos_id: int | None
     annotation: Annotation | None
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,7 @@ from dard.trace.annotations import annotated
 from dard.trace.diagnosis import Diagnosis
 from dard.trace.format import check, not_a_number, read_bytes, refuse_crowds, set_aside, unpacked
 from dard.trace.frames import Frame, checked, values_of
+from dard.trace.layers import Layers
 from dard.trace.limits import (
     LIBRARY,
     MAX_GRAPH_BYTES,
@@ -52,7 +53,7 @@ from dard.trace.limits import (
 from dard.trace.masks import BlockMask, read_cells
 from dard.trace.records import Start, Step, StepContext, Verdict
 from dard.trace.version2 import declare_states, give_cells, give_masks
-from dard.trace.words import because, sentence
+from dard.trace.words import because, sentence, spoken_of
 
 
 @dataclass(repr=False)
@@ -82,6 +83,7 @@ class Trace:
     block_size: Annotated[int, Field(ge=1, le=MAX_LENGTH)] | None = None  # of a model that sees no later block
     causes: Annotated[list[Verdict], Field(max_length=MAX_VERDICTS)] = field(default_factory=list)
     diagnosis: Diagnosis | None = None  # where the answer was lost, if that was asked for
+    layers: Annotated[list[Layers], Field(max_length=MAX_VERDICTS)] = field(default_factory=list)  # the same
     annotation: Annotation | None = None
     format: Literal["dard-trace"] = "dard-trace"
     version: Literal[3] = 3
@@ -143,6 +145,18 @@ class Trace:
     def verdict(self, step: int, position: int) -> Verdict | None:
         """The causes of a step's verdict on a position, if they were asked for."""
         return next((each for each in self.causes if (each.step, each.position) == (step, position)), None)
+
+    def layers_at(self, step: int, position: int) -> Layers | None:
+        """What the layers would have said of a position in a step, if that was asked for."""
+        return next((each for each in self.layers if (each.step, each.position) == (step, position)), None)
+
+    def learn(self, text: Callable[[int], str]) -> None:
+        """How those tokens are written that its causes and layers speak of, and no step of it."""
+        verdicts = [*self.causes, *(self.diagnosis.verdicts if self.diagnosis else [])]
+        told = {token for verdict in verdicts for token in spoken_of(verdict)}.union(
+            *(each.used for each in self.layers)
+        )
+        self.token_text |= {token: text(token) for token in sorted(told - self.token_text.keys())}
 
     def why(self, step: Step, position: int, causes: bool = True) -> str:
         """One sentence about a position at a step, whether it changed or not, and its cause if that is known.
@@ -240,7 +254,7 @@ class Trace:
         if len(trace.fixed) > room.positions:
             raise TraceError(f"trace file has a region of {len(trace.fixed)}; at most {room.positions} are shown here")
         check(trace)
-        records: list[Trace | Start | Step | Verdict | Diagnosis] = [trace, trace.start, *trace.steps, *trace.causes]
+        records: list[Any] = [trace, trace.start, *trace.steps, *trace.causes, *trace.layers]
         records += [trace.diagnosis, *trace.diagnosis.verdicts] if trace.diagnosis else []
         for record in records:
             record.annotation = None

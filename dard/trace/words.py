@@ -246,6 +246,12 @@ def step_siblings(trace: Whole, verdict: Verdict) -> list[int]:
     return [i for i in trace.steps[verdict.step - 1].decided if i != verdict.position]
 
 
+def spoken_of(verdict: Verdict) -> set[int]:
+    """The tokens of a verdict that its pass need not have met: its own, and those that would have been in its place."""
+    causes = [*verdict.causes, *verdict.siblings, *([verdict.together] if verdict.together else [])]
+    return {verdict.token, *(cause.token for cause in causes if cause.token is not None)}
+
+
 def seen_at(trace: Whole, step: int, place: int, words: Words) -> str:
     """A token that the pass of a step found, and where; a negative place is in the prompt."""
     token = words.quote(trace.token_before(step, place))
@@ -339,7 +345,7 @@ def summary(step: Step, about: About, words: Words) -> str:
         if positions and all(step.kind_before(i).role == step.kind(i).role == BLANK for i in positions):
             parts.append(f"{title}: {len(positions)} position{'s' if len(positions) > 1 else ''}")
         elif positions:
-            tokens = step.tokens_before if name == "demoted" else step.tokens
+            tokens = step.read_before if name == "demoted" else step.read
             parts.append(f"{words.names(tokens, positions)} {title}")
     if edited:
         parts.append(f"{', '.join(words.place(i).lower() for i in edited)} edited by hand")

@@ -126,7 +126,7 @@ def test_a_token_hidden_by_hand_is_drawn_as_hidden(second: Callable[..., Page]) 
     causes(page).get_by_role("button", name="Branch here").click()
     expect(page.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all")
     expect(causes(page)).to_contain_text(
-        "Nothing by the mask, which showed it every other decided token; "
+        "Nothing by the mask, which showed it every other token decided before this pass; "
         "but Los at 3 was hidden from everyone in this pass, by hand.",
     )
     expect(causes(page).locator(".dv-csum")).to_contain_text("Los at 3 was hidden from everyone in this pass, by hand.")
@@ -206,6 +206,50 @@ def test_a_replay_shows_the_causes_it_was_saved_with_and_says_where_it_has_none(
     expect(page.locator(".dv-masknote:not(.dv-graphnote)")).to_have_text(
         "This run is a recording, and there is no model to ask for its attention."
     )
+
+
+def test_the_tokens_of_the_same_pass_are_shown_in_place(server: str, visit: Visiting) -> None:
+    query = urlencode({"prompt": CITY, "decoder": "standard", "steps": 1, "ran": 1, "step": 1, "select": 3})
+    page = visit(f"{server}?{query}&view=causes", ready="button[data-position]:visible").page
+    beside = page.get_by_label("tokens of the same pass").get_by_role("button")
+    expect(beside).to_have_attribute(
+        "aria-label", "with Diego, position 4: 0.000, San would be unmasked", timeout=20_000
+    )
+    expect(page.locator(".dv-why")).to_contain_text("without seeing the other token of the same pass")
+    expect(causes(page)).to_contain_text("the mask showed it every token that was decided before this pass")
+    expect(causes(page)).not_to_contain_text("every other decided")
+    expect(causes(page).locator(".dv-csum")).to_contain_text("San would have been unmasked")
+
+
+def test_layers_are_asked_for_and_tell_where_a_word_comes_from(second: Callable[..., Page], replay: Visiting) -> None:
+    page = second()
+    section = page.locator(".dv-perlayer")
+    expect(section.locator(".dv-lbody")).to_be_hidden()
+    section.get_by_role("button", name="show").click()
+    expect(section).to_contain_text("From layer 5 on it says Angeles (0.20, in the last 0.53)", timeout=20_000)
+    expect(section.locator(".dv-lbars > span")).to_have_count(6)
+    expect(section.locator(".dv-lbars > .dv-lheld")).to_have_count(0)  # no layer said what was taken back
+    page.keyboard.press("ArrowLeft")
+    expect(section.locator(".dv-lrow")).to_have_count(2, timeout=20_000)  # the token's own query, and its shadow's
+    expect(section.locator(".dv-lheld")).to_have_count(4)
+    expect(section.locator(".dv-lbars > span").nth(4)).to_have_attribute("title", "layer 5: Diego .24, Diego .24")
+    page.locator("button[data-position='0']").first.click()
+    expect(section).to_contain_text("given by the template")
+    section.get_by_role("button", name="hide").click()
+    expect(section.locator(".dv-lbody")).to_be_hidden()
+    session = dard.Session(dard.load_model("embedded"), CITY, tau_c=0.4, tau_u=0.5)
+    trace = session.run()
+    assert replay(trace).page.locator(".dv-perlayer").is_hidden()
+    trace.layers = [dard.layers(session, 1, 3)]
+    trace.learn(session.model.token_text)
+    page = replay(dard.Trace.from_bytes(trace.to_bytes())).page
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.locator("button[data-position='3']").first.click()
+    page.locator(".dv-perlayer").get_by_role("button", name="show").click()
+    expect(page.locator(".dv-perlayer")).to_contain_text("Layer 6 alone says Los (0.51); before that ")
+    page.locator("button[data-position='4']").first.click()
+    expect(page.locator(".dv-perlayer")).to_contain_text("saved without the layers of this position")
 
 
 def test_at_1680_both_stand_side_by_side(second: Callable[..., Page]) -> None:

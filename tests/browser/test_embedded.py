@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -103,6 +104,33 @@ def test_a_click_on_the_chart_lists_runs(server: str, visit: Visiting) -> None:
         name,
     )
     expect(page.get_by_role("region", name="Decodes").locator("h2")).to_have_text(name)
+
+
+def test_a_click_on_a_part_of_a_bar_lists_the_runs_that_this_kind_of_failure_lost(server: str, visit: Visiting) -> None:
+    page = open_lab(visit, server)
+    page.get_by_label("Experiment", exact=True).select_option("failures")
+    page.get_by_label("Task", exact=True).select_option("places")
+    expect(page.locator(".dx-chart .main-svg").first).to_be_visible(timeout=30_000)
+    every = open_folder(RECORDED / "failures-places.jsonl")
+    lost = Counter(sample.variant for sample in choose(every, "conflict"))
+    name, count = lost.most_common(1)[0]
+    names = list(dict.fromkeys(sample.variant for sample in every))
+    kinds = page.evaluate("document.querySelector('.dx-chart').data.map((trace) => trace.name)")
+    bars = page.locator(".dx-chart .trace.bars").nth(kinds.index("conflict"))
+    box = bars.locator(".point path").nth(names.index(name)).bounding_box()
+    assert box is not None and box["width"] > 5
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(page.locator(".dx-chart .hoverlayer .hovertext").first).to_contain_text("conflict")
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    runs = page.get_by_role("region", name="Decodes")
+    expect(runs.get_by_role("status")).to_contain_text(f"{count} conflict listed")
+    expect(runs.locator(".dx-run")).to_have_count(count)
+    expect(runs.locator(".dx-run").first).to_contain_text("lost by conflict, step ")
+    expect(runs.get_by_label("Which are shown")).to_have_value("conflict")
+    runs.locator(".dx-run").first.click()
+    expect(page.get_by_role("tab", name="Watch")).to_have_attribute("aria-selected", "true")
+    first = choose(every, "conflict", variant=name)[0]
+    expect(page.get_by_label("Prompt").locator("visible=true")).to_have_value(first.prompt or "")
 
 
 def test_results_of_an_experiment_are_opened_filtered_and_lead_to_watch(

@@ -32,10 +32,12 @@ from dard.trace import Step, Trace, TraceError
 from dard.trace.masks import BlockMask
 from dard.trace.records import Start, Top
 from tests.browser.conftest import Visit
+from tests.browser.test_canvases import noise
 from tests.browser.test_replay import HOSTILE, SCRUB, long_session, los, report
-from tests.helpers import ALL_DECODERS
+from tests.helpers import ALL_DECODERS, body_of
 from tests.test_cause import city
 from tests.test_session import session_of
+from tests.test_trace import BROKEN
 from tests.tiny import random_model
 from visual.export import open_html, reader
 from visual.payload import pack, payload, shown
@@ -607,3 +609,13 @@ def test_a_long_recording_opens_and_scrubs(visit: Visiting, tmp_path: Path, figu
     expect(page.locator("#about")).to_have_text("their sampler on theirs, 200 steps")
     report(figure, "scrubbing them, every fourth step", page.evaluate(SCRUB.replace("step++", "step += 4")))
     expect(page.locator("[data-position='511'] .dv-t")).to_have_text("w711")
+
+
+def test_declared_states_are_read_as_the_library_reads_them(reading: Page) -> None:
+    found = reading.evaluate(LANES, [sent(noise().to_bytes()), payload(noise(), "Noise", lives=True)])
+    assert found["differ"] == [] and found["words"] == [] and found["frames"] == 6
+    for kind in (name for name in BROKEN if "state" in name or "draft" in name):
+        body = body_of(los())
+        BROKEN[kind](body)
+        answer = reading.evaluate(READ, sent(json.dumps(body).encode()))
+        assert answer.get("kind") == "Error" and "trace file" in answer["error"], kind

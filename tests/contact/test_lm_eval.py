@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +85,30 @@ def test_lm_eval_gives_our_own_scores_in_any_batch(task: Path, tmp_path: Path, m
         trace = dard.Trace.load(tmp_path / "eight" / "traces" / row["trace"])
         assert row["trace"] == f"{row['prompt_hash']}.json.gz" and trace.num_steps == row["passes"]
         assert trace.text == row["text"] and row["target"] and row["problem"] is None
+
+
+@pytest.mark.long
+def test_two_processes_of_lm_eval_give_what_one_gives(task: Path, tmp_path: Path) -> None:
+    """As accelerate starts them; one is killed on the way, and both are started again."""
+    assert harness(task, tmp_path / "one", "--batch_size", "2") == 0
+    words = ["--tasks", "stories", "--include_path", str(task), "--batch_size", "2", "--model_args"]
+    command = [sys.executable, "-m", "dard", "lm-eval", *words, f"out={tmp_path / 'two'},decoder=standard,per_pass=6"]
+    places = [{"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": "2", "OMP_NUM_THREADS": "1"} for rank in ("0", "1")]
+    processes = [subprocess.Popen(command, env=os.environ | place) for place in places]
+    part = tmp_path / "two" / "samples.part1.jsonl"
+    while not part.exists() or not part.read_bytes():
+        assert processes[1].poll() is None
+        time.sleep(0.05)
+    for process in processes:
+        process.kill()
+        process.wait()
+    processes = [subprocess.Popen(command, env=os.environ | place) for place in places]
+    assert [process.wait(timeout=300) for process in processes] == [0, 0]
+    names = ("sample", "text", "right", "score", "passes", "prompt_hash", "trace", "target")
+    one, two = ([[row[name] for name in names] for row in rows_of(tmp_path / each)] for each in ("one", "two"))
+    assert one == two
+    runs = [json.loads((tmp_path / each / "run.json").read_text())["results"] for each in ("one", "two")]
+    assert runs[0]["stories"]["exact_match,final"] == runs[1]["stories"]["exact_match,final"]
 
 
 def test_the_cache_of_answers_is_refused(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import sys
 import types
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,101 @@ def test_room_ends_noise_and_problems(tmp_path: Path) -> None:
     assert "this model takes at most" in third["problem"] and third["trace"] is None
     with pytest.raises(dard.InputError, match="none of the 1 samples could be decoded"):
         answers.answer([Request(list, "t", 3)])
+
+
+def stories(count: int) -> list[Request]:
+    """Items of a world as requests; the third asks what the first did."""
+    model = dard.load_model("embedded")
+    prompts = [model.encode(item.prompt) for item in TASKS["arithmetic"].test_items(count)]
+    prompts[2] = prompts[0]
+    options = {"max_gen_toks": 16, "temperature": 0.7}
+    return [Request(lambda ids=ids: ids, "stories", n, options) for n, ids in enumerate(prompts)]  # type: ignore[misc]
+
+
+def member(index: int, out: Path, monkeypatch: pytest.MonkeyPatch, count: int = 2) -> Answers:
+    """One of several processes, as accelerate tells them."""
+    for name, value in (("RANK", index), ("LOCAL_RANK", index), ("WORLD_SIZE", count)):
+        monkeypatch.setenv(name, str(value))
+    return Answers("test", out=out, batch_size=2, decoder="wino")
+
+
+def plain(out: Path) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows_of(out)]
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> tuple[list[str], list[dict[str, Any]]]:
+    """What one process answers and leaves behind."""
+    texts = Answers("test", out=tmp_path / "alone", batch_size=2, decoder="wino").answer(stories(9))
+    return texts, plain(tmp_path / "alone")
+
+
+def test_processes_share_a_run_and_give_what_one_gives(
+    alone: tuple[list[str], list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = [member(index, tmp_path / "both", monkeypatch) for index in (0, 1)]
+    with ThreadPoolExecutor(2) as pool:
+        texts = list(pool.map(lambda answers, asked: answers.answer(asked), both, [stories(9), stories(9)]))
+    assert texts == [alone[0]] * 2 and plain(tmp_path / "both") == alone[1]
+    parts = [json.loads(line) for line in (tmp_path / "both" / "samples.part1.jsonl").read_text().splitlines()]
+    assert [row["sample"] for row in parts] == [2, 3, 6, 7]
+    traces = sorted(file.name for file in (tmp_path / "both" / "traces").iterdir())
+    assert traces == sorted(file.name for file in (tmp_path / "alone" / "traces").iterdir())
+    both[0].run.judge({}, {"stories": {}})
+    assert not list((tmp_path / "both").glob("*part*")) and plain(tmp_path / "both") == alone[1]
+
+
+def test_the_share_of_a_process_that_is_gone_is_done_by_the_others(
+    alone: tuple[list[str], list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (member(index, tmp_path / "both", monkeypatch) for index in (0, 1))
+    calls, decode = list[int](), second._decode
+
+    def killed(batch: Any) -> int:
+        if calls:
+            raise KeyboardInterrupt
+        calls.append(1)
+        return decode(batch)
+
+    monkeypatch.setattr(second, "_decode", killed)
+    with pytest.raises(KeyboardInterrupt):
+        second.answer(stories(9))
+    second.run._own.write(b'{"task": "sto')  # in the middle of a line
+    second.run._own.close()
+    assert first.answer(stories(9)) == alone[0] and plain(tmp_path / "both") == alone[1]
+
+
+def test_a_run_that_was_stopped_goes_on(
+    alone: tuple[list[str], list[dict[str, Any]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In as many processes as there are now; other prompts and judged runs are refused."""
+    stopped = Answers("test", out=tmp_path / "run", batch_size=2, decoder="wino")
+    stopped.answer(stories(4))
+    stopped.run._own.write(b'{"task": "sto')
+    stopped.run._own.close()
+    again = Answers("test", out=tmp_path / "run", batch_size=2, decoder="wino")
+    decoded: list[int] = []
+    real = again._session
+    monkeypatch.setattr(again, "_session", lambda asked: (decoded.append(asked.request.sample), real(asked))[1])
+    assert again.answer(stories(9)) == alone[0] and plain(tmp_path / "run") == alone[1]
+    assert decoded == [4, 5, 6, 7, 8]
+    again.run._own.close()
+    other = Answers("test", out=tmp_path / "run", batch_size=2, decoder="wino")
+    with pytest.raises(dard.InputError, match="an answer to another prompt for sample 0"):
+        other.answer(stories(9)[1:2] and [Request(lambda: [5, 6], "stories", 0)])
+    other.run._own.close()
+    with pytest.raises(dard.InputError, match="or hold the same run"):
+        Answers("test", out=tmp_path / "run", batch_size=2, decoder="dard")
+    again.run.judge({}, {})
+    again.run._own.close()
+    with pytest.raises(dard.InputError, match="or hold the same run"):
+        Answers("test", out=tmp_path / "run", batch_size=2, decoder="wino")
+
+
+def test_processes_need_a_folder_they_all_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(dard.InputError, match="out must be given"):
+        Answers("test")
 
 
 def test_lmms_eval_finds_a_model_that_sees_the_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,7 @@
-"""What a question can ask for beyond logits: attention and soft inputs, on every family.
+"""What a question can ask for beyond logits: attention, layers and soft inputs, on every family.
 
-Attention is compared with what transformers itself gives out of an eager copy of the network, soft inputs with a
-network whose embedding table holds the mixes.
+Attention is compared with what transformers itself gives out of an eager copy of the network, a layer's logits with the
+same network without its later layers, soft inputs with a network whose embedding table holds the mixes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import torch
 from torch import Tensor
 
 import dard
+from dard.decoding.loop import ask
 from dard.models import Question, Soft, answer_all, check_needs, offers
 from dard.models.base import Answer, Frozen, answer
 from dard.models.forward import mean_weights
+from dard.models.layers import stack_of
 from tests.models.families import ENCODERS, SHIFTED, WRITERS, load_family, places
 from tests.models.mixes import in_the_table, random_soft
 from tests.models.test_families import alone, asked, in_blocks
@@ -201,6 +203,84 @@ def test_what_is_no_mix_is_refused(places: Any, ids: Any, weights: Any, sentence
         Soft(torch.tensor(places), torch.tensor(ids), torch.tensor(weights))
 
 
+# Layers.
+
+
+def without_later_layers(model: Any, layer: int) -> Any:
+    """The model cut off behind a layer: final norm and head follow it."""
+    short = copy.copy(model)
+    short.network, short.body, short.head = copy.deepcopy((model.network, model.body, model.head))
+    del stack_of(short.body)[layer + 1 :]  # type: ignore[attr-defined]
+    short.body.config.num_hidden_layers = layer + 1
+    return short
+
+
+def test_a_layers_logits_are_those_of_the_network_that_ends_there(family: Family) -> None:
+    _, model, _ = family
+    q = replace(asked(model, 1), layers=(2, 0, 1))
+    found = answer(model, q)
+    assert found.layers is not None and found.layers.shape == (3, len(q.rows), model.vocab_size)
+    assert found.layers.dtype == torch.float32 and torch.equal(found.layers[0], found.logits)
+    for place, layer in enumerate(q.layers):
+        literal = answer(without_later_layers(model, layer), replace(q, layers=())).logits
+        torch.testing.assert_close(found.layers[place], literal, atol=1e-5, rtol=1e-4)
+    assert not torch.allclose(found.layers[1], found.logits, atol=0.1)
+
+
+def test_to_ask_for_layers_changes_no_bit_and_leaves_no_watch_behind(family: Family) -> None:
+    _, model, _ = family
+    q = asked(model, 2)
+    plain = answer(model, q)
+    assert plain.layers is None and torch.equal(answer(model, replace(q, layers=(0, 2))).logits, plain.logits)
+    assert not any(layer._forward_hooks for layer in stack_of(model.body))
+
+
+def test_in_a_batch_everybody_gets_their_own_layers() -> None:
+    model = random_model(0, LAYERS)
+    wanted: list[tuple[int, ...]] = [(1,), (), (2, 0), (0,)]
+    sizes = (9, 14, 11, 14)
+    questions = [
+        replace(asked(model, seed, size), layers=layers, attention=layers[:1])
+        for seed, (size, layers) in enumerate(zip(sizes, wanted, strict=True))
+    ]
+    for q, found in zip(questions, answer_all(model, questions), strict=True):
+        alone = answer(model, q).layers
+        assert (found.layers is None) == (alone is None) == (not q.layers)
+        if found.layers is not None:
+            torch.testing.assert_close(found.layers, alone, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_the_last_layer_says_what_was_said_behind_a_frozen_prompt_too(steps: int) -> None:
+    model = random_model(0, LAYERS)
+    session = dard.Session(model, [5, 6, 7], "standard", gen_length=6, steps=3, prefix_cache="block")
+    for _ in range(steps):
+        session.step()
+    question = ask(session.decoder, model, session.settings, session.state)
+    assert question.frozen is not None and (question.frozen.opening is None) == (steps == 0)
+    found = answer(model, replace(question, layers=(LAYERS - 1,)))
+    assert found.layers is not None and torch.equal(found.layers[0], found.logits)
+
+
+def test_threads_do_not_watch_each_others_layers() -> None:
+    model = random_model(3, layers=4)
+    questions = [replace(asked(model, seed, 9), layers=(seed % 4,)) for seed in range(4)]
+    expected = [answer(model, q).layers for q in questions]
+    wrong: list[int] = []
+
+    def ask_again(number: int) -> None:
+        for _ in range(20):
+            if not torch.equal(answer(model, questions[number]).layers, expected[number]):  # type: ignore[arg-type]
+                wrong.append(number)
+
+    threads = [threading.Thread(target=ask_again, args=(number,)) for number in range(len(questions))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
 # What a model offers.
 
 
@@ -208,7 +288,7 @@ def test_what_the_families_offer(one_layer: Family) -> None:
     name, model, _ = one_layer
     own = {"mmada": {"freeze", "images"}}.get(name, set() if name in ENCODERS else {"freeze"})
     own |= {"think"} if model.chat and name != "llada" else set()  # whose template knows of no thinking
-    assert offers(model) == {"attention", "soft", "batch", "prefill"} | own
+    assert offers(model) == {"attention", "layers", "soft", "batch", "prefill"} | own
     check_needs(model, frozenset({"attention", "soft"}), "anybody")
 
 
@@ -225,6 +305,8 @@ def test_a_model_of_logits_alone_is_asked_for_nothing_else() -> None:
 @pytest.mark.parametrize("layer", [-1, 2])
 def test_a_layer_that_is_not_there(layer: int) -> None:
     model = random_model(0)
+    with pytest.raises(dard.InputError, match=rf"logits of layer {layer} is not there; 'random-0' has layers 0 to 1"):
+        answer(model, replace(asked(model, 0), layers=(0, layer)))
     with pytest.raises(dard.InputError, match=rf"layer {layer} is not there; 'random-0' has layers 0 to 1"):
         answer(model, replace(asked(model, 0), attention=(0, layer)))
 

@@ -27,7 +27,7 @@ from dard.core.folders import assets
 from dard.decoding.session import Session
 from dard.experiments import EXPERIMENTS, Results, get_experiment, load, make_plan, markdown, run
 from dard.results.runs import RUN, SAMPLES, TRACES
-from dard.results.samples import ONLY, SORTS, Sample, beside, choose, joined, of_results, read
+from dard.results.samples import LOSING, ONLY, SORTS, Sample, beside, choose, joined, of_results, read
 from dard.results.sweep import ONE_BY_ONE
 from dard.tasks import TASKS
 from dard.trace.format import refuse_many
@@ -126,6 +126,13 @@ class ResultsEntry:
         names = [v.name for v in self.results.variants] if self.results else [s.variant for s in self.opened]
         return list(dict.fromkeys(names))
 
+    @property
+    def only(self) -> list[str]:
+        """Which of the samples can be asked for: of the kinds of failures, those that are there."""
+        rows = self.results.rows if self.results else []
+        kinds = {row["diagnosis"]["kind"] for row in rows if row.get("diagnosis")} | {s.kind for s in self.opened}
+        return [name for name in ONLY if name not in LOSING or name in kinds]
+
     def view(self) -> dict[str, Any]:
         """Chart and tables of what is known so far."""
         if self.static:
@@ -167,7 +174,6 @@ class Lab:
             "tasks": [{"name": name, "title": task.title} for name, task in TASKS.items()],
             "recorded": sorted(path.name.removesuffix(".figure.json") for path in RESULTS.glob("*.figure.json")),
             "samples": SAMPLES_AT_MOST,
-            "only": list(ONLY),
             "sorts": list(SORTS),
             "files": RESULTS_FILES_AT_MOST,
             "upload": UPLOAD_AT_MOST,
@@ -259,7 +265,7 @@ class Lab:
 
     @staticmethod
     def _told(key: str, kept: ResultsEntry) -> dict[str, Any]:
-        return {"kind": "results", "lab": key, "variants": kept.variants, **kept.view()}
+        return {"kind": "results", "lab": key, "variants": kept.variants, "only": kept.only, **kept.view()}
 
     @endpoint(name="lab_runs")
     def runs(
@@ -342,6 +348,8 @@ def told(sample: Sample, others: list[Sample]) -> dict[str, Any]:
         **row,
         **words,
         "ended_by": sentence(sample.ended_by or ""),
+        "kind": sample.kind,
+        "lost_by": sample.lost_by,
         "model": sample.model,
         "asked": sample.prompt,
         "lanes": [*lanes, *alone],

@@ -7,7 +7,6 @@ Does not know: the page; a run that a program steps through is one of the same s
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from dard.analysis.causes import at_step, some_causes
 from dard.core.release import __version__
@@ -109,9 +108,11 @@ class Programs:
         finish(name, [session], request.step)
         before = at_step(session, request.step)
         causes = call(name, some_causes, before, request.position, request.seconds, None)
-        answer: dict[str, Any] = asdict(causes)
+        trace, answer = session.trace, asdict(causes)
+        trace.causes = [causes]
+        trace.learn(session.model.token_text)
         by = answer.pop("path")  # Gradio's client takes whatever has a "path" for a file, and wants to download it
-        return {**answer, "by": by, "note": causes_note(session.trace, causes)}
+        return {**answer, "by": by, "note": causes_note(trace, causes)}
 
     @endpoint(PROGRAMS, queue=True, needs_model=True)
     def diagnose(self, request: ProgramDiagnose) -> dict:

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from dard.analysis.causes import at_step
 from dard.core.errors import InputError
 from dard.decoding.session import Session
-from dard.trace import Diagnosis, Trace, Verdict
+from dard.trace import Diagnosis, Layers, Trace, Verdict
 from visual.server.visitors import VISITOR
 from visual.server.weight import estimate, weight
 
@@ -51,6 +51,7 @@ class Lane:
     session: Session | None = None
     opened: Trace | None = None
     causes: dict[tuple[int, int], Verdict] = field(default_factory=dict)  # by step and position, as they were asked for
+    layers: dict[tuple[int, int], Layers] = field(default_factory=dict)  # the same
     diagnosis: Diagnosis | None = None
     words: dict[int, str] = field(default_factory=dict)  # that only the diagnosis speaks of
     search: Search | None = None  # what the diagnosis comes from
@@ -59,22 +60,25 @@ class Lane:
     def trace(self) -> Trace:
         if self.session is not None:
             trace = self.session.trace
-            trace.causes = list(self.causes.values())
+            trace.causes, trace.layers = list(self.causes.values()), list(self.layers.values())
             trace.diagnosis = self.diagnosis
+            trace.learn(self.session.model.token_text)
             trace.token_text = self.words | trace.token_text
             return trace
         assert self.opened is not None
         return self.opened
 
-    def known_before(self, step: int) -> dict[tuple[int, int], Verdict]:
-        """The causes that a branch shares: those of the steps before one."""
-        return {key: verdict for key, verdict in self.causes.items() if key[0] < step}
+    def known_before(self, step: int) -> dict[str, Any]:
+        """The causes and layers that a branch shares: those of the steps before one."""
+        kept: dict[str, dict[tuple[int, int], Any]] = {"causes": self.causes, "layers": self.layers}
+        return {name: {key: told for key, told in every.items() if key[0] < step} for name, every in kept.items()}
 
-    def keep(self, verdict: Verdict) -> None:
-        """A verdict with its causes; of too many the first goes."""
-        self.causes[verdict.step, verdict.position] = verdict
-        if len(self.causes) > CAUSES_KEPT:
-            del self.causes[next(iter(self.causes))]
+    def keep(self, told: Verdict | Layers) -> None:
+        """A verdict with its causes, or what the layers said; of too many the first goes."""
+        kept: dict[tuple[int, int], Any] = self.causes if isinstance(told, Verdict) else self.layers
+        kept[told.step, told.position] = told
+        if len(kept) > CAUSES_KEPT:
+            del kept[next(iter(kept))]
 
     def live(self, wish: str) -> Session:
         """The session; `wish`: what cannot be had without a model."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from dard.analysis.causes import attention, some_causes
+from dard.analysis.layers import layers_before
 from dard.core.errors import InputError, UnknownWords
 from dard.core.state import STATE_NAMES
 from dard.decoders import make_settings
@@ -20,7 +21,16 @@ from dard.tasks import TASKS
 from dard.trace import Trace
 from dard.trace.words import words_of
 from visual.export import MOST_FRAME_BYTES, gif, replay_html
-from visual.payload import diagnosis_payload, graph, life, packed_weights, sentence, shown, verdict_payload
+from visual.payload import (
+    diagnosis_payload,
+    graph,
+    layers_payload,
+    life,
+    packed_weights,
+    sentence,
+    shown,
+    verdict_payload,
+)
 from visual.server.answers import company, lane_payload, made, steps_of, table, view
 from visual.server.cases import recorded_case
 from visual.server.endpoints import VIEWER, File, endpoint
@@ -294,7 +304,7 @@ class Studio:
             words = words_of(branch.trace)
             place = "of the prompt" if position < 0 else words.where(position)
             name = f"step {step}: {word} {place} hidden from {'all' if check is None else words.place(check).lower()}"
-        run.lanes.append(Lane(name, branch, causes=lane.known_before(step + (request.hide is None))))
+        run.lanes.append(Lane(name, branch, **lane.known_before(step + (request.hide is None))))
         return self._view(run, len(run.lanes) - 1)
 
     # Looking.
@@ -351,6 +361,18 @@ class Studio:
         with here.working():
             weights = call(here.model, attention, before)
         return {"kind": "attention", "step": step, "layers": len(weights), "weights": packed_weights(weights)}
+
+    @endpoint(VIEWER, queue=True)
+    def layers(self, run: Text, step: Step, position: Number, branch: Branch = 0) -> dict[str, Any]:
+        """What each layer would have said of a position in a step; kept with the lane."""
+        here, lane = self.at(run, branch)
+        known = lane.layers.get((step, position)) or lane.trace.layers_at(step, position)
+        if known is None:
+            before = lane.at_step(step, "to see its layers")
+            with here.working():
+                known = call(here.model, layers_before, before, position, lane.trace.steps[step - 1].tokens)
+            lane.keep(known)
+        return {"kind": "layers", **layers_payload(lane.trace, known)}
 
     # Files.
 

@@ -23,6 +23,7 @@ export function check(
     token_text: texts,
     prompt_tokens: prompt,
     causes = [],
+    layers = [],
     diagnosis,
     annotation,
   },
@@ -128,6 +129,12 @@ export function check(
       `${where}.siblings`,
       siblings.map((each) => each.position),
     );
+  });
+  layers.forEach(({ step, position, rows }, k) => {
+    const where = `layers.${k + 1}`;
+    list(where, [position]);
+    const depths = new Set(rows.flatMap((each) => [each.tokens.length, each.confidence.length, each.held.length]));
+    if (step > steps.length || depths.size > 1) refuse(where, 'no such step, or its lists differ in length');
   });
   if (diagnosis)
     for (const [part, positions] of checkDiagnosis(diagnosis, steps.length + 1, keys))

@@ -46,6 +46,7 @@ export interface Results {
   tables: Table[];
   files: string[];
   variants: string[];
+  only: string[];
 }
 
 /** The decodes behind results. */

@@ -106,6 +106,21 @@ export interface Graph {
   cells?: string;
 }
 
+export interface LayerRow {
+  tokens: number[];
+  confidence: number[];
+  held: number[];
+  shadow?: boolean;
+}
+
+export interface Layers {
+  step: number;
+  position: number;
+  token: number;
+  rows: LayerRow[];
+  annotation?: Annotation | null;
+}
+
 export interface Layout {
   width: number;
   box: number;
@@ -248,6 +263,7 @@ export interface Trace {
   block_size?: number | null;
   causes?: Verdict[];
   diagnosis?: Diagnosis | null;
+  layers?: Layers[];
   annotation?: Annotation | null;
   format?: "dard-trace";
   version?: 3;

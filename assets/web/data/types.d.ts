@@ -32,8 +32,11 @@ export interface Described extends Required<About> {
   graph: Required<Relation> | null;
 }
 
-/** [position, word, probability without it, state then, whether the mask hid it] */
-export type Cause = [number, string, number, string, number];
+/**
+ * [position, or null for several together; word; probability without it, or with it; state then; whether it was not seen;
+ * the word that would have been there, if another]
+ */
+export type Cause = [number | null, string, number, string, number, string | null];
 
 export interface Verdict {
   step: number;
@@ -43,10 +46,29 @@ export interface Verdict {
   actual: number;
   state: string;
   causes: Cause[];
+  beside: Cause[];
   left: number;
   share: number | null;
   because: string;
   note: string;
+}
+
+/** What each layer would have said of a position in a step; `token` is what it is about. */
+export interface LayersSaid {
+  step: number;
+  position: number;
+  token: number;
+  word: string;
+  note: string;
+  rows: LayerRow[];
+}
+
+export interface LayerRow {
+  ids: number[];
+  tokens: string[];
+  confidence: number[];
+  held: number[];
+  shadow: boolean;
 }
 
 /** The sign of an event of the decoder's own, and the number that belongs to it. */

@@ -7,13 +7,19 @@ import { CODE, Frame, Slice } from './frame.js';
 import { inflated, receive } from './masks.js';
 import { bare, clean, rounded, sentence, shown } from './texts.js';
 
-/** @import { Column, Diagnosis, Layout, StateKind, Step, Verdict as Judged } from './schema.js' */
-/** @import { Described, Diagnosed, Head, Payload, StepPayload, Verdict } from './types.js' */
+/** @import { Column, Diagnosis, Layers, Layout, StateKind, Step, Verdict as Judged } from './schema.js' */
+/** @import { Cause, Described, Diagnosed, Head, LayersSaid, Payload, StepPayload, Verdict } from './types.js' */
 /** @typedef {Required<Column>} FullColumn */
 
 export const LETTER = 'MCU'; // what the style sheet calls the roles of states
 const PALE = 0.45; // of a colour: a state after which another of the same role is declared
 const SLICES_AT_ONCE = 64; // region length up to which what is known of every position is at hand without being asked for
+
+/**
+ * Whether a verdict would have been another: another state, or another token.
+ * @param {Verdict} verdict @param {Cause} cause
+ */
+export const turned = (verdict, [, , , state, , other]) => state !== verdict.state || other !== null;
 
 /**
  * The sentence about the moment before the first step.
@@ -38,6 +44,8 @@ export class Lane {
   /** @type {number[] | undefined} those of the trace, where only some are shown */ positions;
   /** @type {Frame[]} */ frames = [];
   /** @type {Map<string, Verdict>} */ causes = new Map();
+  /** @type {Map<string, LayersSaid>} what was said at a step and a position, as they were asked for */ layers =
+    new Map();
   /** @type {Diagnosed | null} */ diagnosis = null;
   /** @type {Required<StateKind>[]} */ kinds;
   /** @type {Map<string, number>} which of them a letter is */ letters;
@@ -57,6 +65,7 @@ export class Lane {
     await lane.append(trace.steps);
     for (const verdict of trace.causes ?? []) lane.judge(verdict);
     lane.diagnose(trace.diagnosis);
+    for (const layers of trace.layers ?? []) lane.hear(layers);
     return lane;
   }
 
@@ -298,36 +307,46 @@ export class Lane {
   }
 
   /**
-   * A verdict and its causes, each [position, word, probability, state, whether the mask hid it].
+   * A verdict with its causes; `beside` are the tokens of the same pass, and all of them together.
    * @param {Judged} verdict @param {Record<string, string>} [words] @returns {Verdict}
    */
-  judge({ step, position, token, path, state, actual, causes = [], left = [], share = null, annotation }, words) {
+  judge(verdict, words) {
+    const { step, position, token, path, state, actual, left = [], share = null, annotation } = verdict;
+    const { causes = [], siblings = [], together } = verdict;
     this.learn(words);
-    const { tokens } = this.frames[step - 1];
+    const [before, after] = [this.frames[step - 1].tokens, this.frames[step]];
+    /** @param {NonNullable<Judged['causes']>[number]} each @param {number | null} place @param {string} word @returns {Cause} */
+    const cause = (each, place, word) => [
+      place,
+      word,
+      +rounded(each.without, 4),
+      each.state ?? '',
+      Number(each.shown ?? false),
+      each.token == null ? null : this.word(each.token),
+    ];
     /** @param {number} place */
-    const word = (place) => this.word(place < 0 ? (this.prompt.at(place) ?? -1) : tokens[place]);
+    const word = (place) => this.word(place < 0 ? (this.prompt.at(place) ?? -1) : before[place]);
+    const others = (after.events.decided?.length ?? 0) - 1;
     /** @type {Verdict} */
-    const verdict = {
+    const judged = {
       step,
       position,
       word: this.word(token),
       path: sentence(path),
       actual: +rounded(actual, 4),
       state,
-      causes: causes.map((each) => [
-        each.position,
-        word(each.position),
-        +rounded(each.without, 4),
-        each.state ?? '',
-        Number(each.shown ?? false),
-      ]),
+      causes: causes.map((each) => cause(each, each.position, word(each.position))),
+      beside: [
+        ...(together ? [cause(together, null, `all ${others}`)] : []),
+        ...siblings.map((each) => cause(each, each.position, this.word(after.tokens[each.position]))),
+      ],
       left: left.length,
       share,
       because: sentence(annotation?.because ?? ''),
       note: sentence(annotation?.say ?? ''),
     };
-    this.causes.set(`${step}/${position}`, verdict);
-    return verdict;
+    this.causes.set(`${step}/${position}`, judged);
+    return judged;
   }
 
   /**
@@ -337,6 +356,30 @@ export class Lane {
   diagnose(record) {
     const diagnosed = /** @type {Diagnosed | null} */ (record?.annotation ? record : null);
     this.diagnosis = diagnosed && clean({ ...diagnosed, sentences: diagnosed.sentences ?? [] });
+  }
+
+  /**
+   * What each layer would have said: of every query its words, how sure they were, and how likely the word in question.
+   * @param {Layers} layers @param {Record<string, string>} [words] @returns {LayersSaid}
+   */
+  hear({ step, position, token, rows, annotation }, words) {
+    this.learn(words);
+    const said = {
+      step,
+      position,
+      token,
+      word: this.word(token),
+      note: sentence(annotation?.say ?? ''),
+      rows: rows.map(({ tokens, confidence, held, shadow = false }) => ({
+        ids: tokens,
+        tokens: tokens.map((each) => this.word(each)),
+        confidence,
+        held,
+        shadow,
+      })),
+    };
+    this.layers.set(`${step}/${position}`, said);
+    return said;
   }
 
   /**

@@ -2,6 +2,7 @@
 
 import { sized, threeShort } from './dom.js';
 import { diamond, segment, triangle } from './shapes.js';
+import { turned } from '../data/unpack.js';
 
 /** @import { Cause, Limit, Verdict } from '../data/types.js' */
 /** @import { Lane } from '../data/unpack.js' */
@@ -89,7 +90,8 @@ export function drawBars(canvas, rows, hidden, look) {
  * @param {Pen} g @param {Cause} cause @param {number} y @param {(p: number) => number} x @param {Write} text
  * @param {boolean} hidden @param {View} look
  */
-function drawRow(g, [position, word, p, state], y, x, text, hidden, look) {
+function drawRow(g, cause, y, x, text, hidden, look) {
+  const [position, word, p, state] = cause;
   const {
     lane,
     width,
@@ -98,7 +100,7 @@ function drawRow(g, [position, word, p, state], y, x, text, hidden, look) {
     limits,
     theme,
   } = look;
-  const changed = state !== verdict.state;
+  const changed = turned(verdict, cause);
   const [from, to] = [x(verdict.actual), x(p)];
   if (changed) {
     g.fillStyle = theme.sunk;
@@ -106,14 +108,8 @@ function drawRow(g, [position, word, p, state], y, x, text, hidden, look) {
     g.fillRect(width - RIGHT + 4, y - ROW / 2, RIGHT - 4, ROW);
   }
   const name = word.length > 10 ? `${word.slice(0, 9)}…` : word;
-  text(
-    position < 0 ? 'prompt' : String(position),
-    position < 0 ? 34 : 18,
-    y,
-    'right',
-    `9.5px ${theme.sans}`,
-    theme.ink2,
-  );
+  const prompt = (position ?? 0) < 0;
+  text(prompt ? 'prompt' : String(position ?? ''), prompt ? 34 : 18, y, 'right', `9.5px ${theme.sans}`, theme.ink2);
   text(name, LEFT - 6, y, 'right', `${changed ? 700 : 400} 12px ${theme.mono}`, changed ? theme.ink : theme.ink2);
   const far = Math.abs(to - from);
   const thick = changed || hidden ? 7 : 5;

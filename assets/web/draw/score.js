@@ -145,9 +145,8 @@ export class Score {
       const strength = lane.strength[frame.kinds[i]];
       g.globalAlpha = (faded ? FADED[state] : 1) * strength;
       if (state === 0) {
-        if (frame.drafted[i]) {
-          if (row >= 13 && cols.each >= 24) this.name(g, i, k, a, b, y, middle, theme.ink3);
-        } else if (frame.revoked[i]) this.hatch(g, a, b, y, pad, height, faded);
+        if (frame.drafted[i] && row >= 13 && cols.each >= 24) this.name(g, i, k, a, b, y, middle, theme.ink3);
+        else if (frame.revoked[i] && !frame.drafted[i]) this.hatch(g, a, b, y, pad, height, faded);
         else if (row >= 6) {
           g.strokeStyle = theme.line2;
           g.setLineDash([2, 3]);

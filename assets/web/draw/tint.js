@@ -1,6 +1,7 @@
 // What each token did to a verdict, as a tint under the tokens; where one alone decides, an arrow from it.
 
 import { h } from './dom.js';
+import { turned } from '../data/unpack.js';
 
 /** @import { Cause, Hidden, Verdict } from '../data/types.js' */
 /** @import { Grid } from './grid.js' */
@@ -24,12 +25,12 @@ export class Tint {
     for (const node of this.nodes) node.remove();
     Object.assign(this, { key, grid, nodes: [] });
     if (!verdict || !grid) return;
-    /** @param {number} position */
+    /** @param {number | null} position */
     const chip = (position) => grid.box.querySelector(`[data-position="${position}"]`);
     /** @type {Cause[]} */
-    const unseen = hand?.check === null ? [[hand.position, '', 0, '', 1]] : []; // it has no bar
+    const unseen = hand?.check === null ? [[hand.position, '', 0, '', 1, null]] : []; // it has no bar
     for (const [position, , p, , hidden] of [...verdict.causes, ...unseen]) {
-      if (position < 0 || position === verdict.position) continue;
+      if (position === null || position < 0 || position === verdict.position) continue;
       const strength = Math.min(1, Math.abs(p - verdict.actual) / FULL);
       const node = h('span', {
         class: `dv-tint${hidden ? ' dv-hid' : ''}`,
@@ -38,8 +39,8 @@ export class Tint {
       chip(position)?.append(node);
       this.nodes.push(node);
     }
-    const deciding = verdict.causes.filter((each) => !each[4] && each[3] !== verdict.state);
-    if (deciding.length === 1 && deciding[0][0] >= 0)
+    const deciding = verdict.causes.filter((each) => !each[4] && turned(verdict, each));
+    if (deciding.length === 1 && (deciding[0][0] ?? -1) >= 0)
       this.tie(grid, chip(deciding[0][0]), chip(verdict.position), deciding[0], verdict);
   }
 

@@ -19,12 +19,12 @@ const BUDGET = 2000; // ms, then the rest waits for "go on"
 const CLOSE = 0.05; // to a threshold: then the axis can be a close-up
 const NO_MODEL =
   'This run is a recording, and there is no model to ask. It was saved without the causes of this verdict.';
-const NOTHING_HIDDEN = 'Nothing: the mask showed it every other decided token.';
+const NOTHING_HIDDEN = 'Nothing: the mask showed it every token that was decided before this pass.';
 
 /** @param {number} step @param {number} position */
 const keyOf = (step, position) => `${step}/${position}`;
 
-/** @typedef {{ canvas: HTMLCanvasElement, rows: HTMLElement, buttons: HTMLButtonElement[], places: number[], box: HTMLElement }} Chart */
+/** @typedef {{ canvas: HTMLCanvasElement, rows: HTMLElement, buttons: HTMLButtonElement[], places: (number | null)[], box: HTMLElement }} Chart */
 
 export class Causes {
   /** @type {Viewer} */ viewer;
@@ -35,7 +35,7 @@ export class Causes {
   /** @type {string | null} */ busy;
   /** @type {number} */ width;
   /** @type {[number, number]} */ span;
-  /** @type {{ seen: Cause[], hidden: Cause[], more: Cause[] }} */ rows;
+  /** @type {{ seen: Cause[], beside: Cause[], hidden: Cause[], more: Cause[] }} */ rows;
   /** @type {string} */ drawn;
   /** @type {Lane} */ drawnLane;
   /** @type {string} */ hideFrom;
@@ -95,6 +95,7 @@ export class Causes {
       h('button', { type: 'button', class: 'dv-btn dv-mini', onclick: () => this.stop() }, 'Stop'),
     );
     this.seen = this.chart('without each visible token');
+    this.beside = this.chart('tokens of the same pass');
     this.hidden = this.chart('if it had been seen');
     this.more = h('div', { class: 'dv-csec' });
     this.none = h('p', { class: 'dv-cnone' });
@@ -108,6 +109,8 @@ export class Causes {
       this.progress,
       this.seen.box,
       this.more,
+      (this.pass = h('div', { class: 'dv-csec' }, h('b', {}, 'Of the same pass'), 'if it had been seen')),
+      this.beside.box,
       h('div', { class: 'dv-csec' }, (this.how = h('b', {})), 'if it had been seen'),
       this.hidden.box,
       this.none,
@@ -243,6 +246,7 @@ export class Causes {
     if (!verdict) return;
     this.lay(verdict);
     this.on(this.seen.canvas, this.rows.seen, false);
+    this.on(this.beside.canvas, this.rows.beside, true);
     this.on(this.hidden.canvas, this.rows.hidden, true);
   }
 
@@ -252,7 +256,9 @@ export class Causes {
    */
   lay(verdict) {
     const [hidden, seen] = [verdict.causes.filter((each) => each[4]), verdict.causes.filter((each) => !each[4])];
+    const effect = (/** @type {Cause} */ each) => (each[0] === null ? Infinity : Math.abs(each[2] - verdict.actual));
     this.rows = {
+      beside: verdict.beside.toSorted((a, b) => effect(b) - effect(a)).slice(0, MOST),
       seen: seen.slice(0, this.all ? undefined : MOST),
       hidden: hidden.slice(0, MOST),
       more: seen.slice(MOST),
@@ -330,6 +336,8 @@ export class Causes {
     this.done.style.width = `${(100 * verdict.causes.length) / Math.max(1, total)}%`;
     setText(this.count, `${verdict.causes.length} of ${total} tokens tried`);
     this.label(this.seen, this.rows.seen, UPPER, 'without');
+    this.pass.hidden = !verdict.beside.length;
+    this.label(this.beside, this.rows.beside, 2, 'with');
     this.label(this.hidden, this.rows.hidden, 2, 'with');
     this.none.hidden = this.rows.hidden.length > 0;
     const hand = lane.frames[verdict.step].hidden;
@@ -338,7 +346,7 @@ export class Causes {
       this.none,
       rich(
         hand?.check === null
-          ? `Nothing by the mask, which showed it every other decided token; but ${hand.say}.`
+          ? `Nothing by the mask, which showed it every other token decided before this pass; but ${hand.say}.`
           : NOTHING_HIDDEN,
       ),
     );
@@ -380,15 +388,19 @@ export class Causes {
 
   /** @param {Chart} chart @param {Cause[]} rows @param {number} top @param {string} how */
   label(chart, rows, top, how) {
-    rows.forEach(([position, word, p, state], k) => {
-      const select = () => chart.places[k] >= 0 && this.viewer.select(chart.places[k]);
+    rows.forEach(([position, word, p, state, , other], k) => {
+      const select = () => {
+        const place = chart.places[k];
+        if (place !== null && place >= 0) this.viewer.select(place);
+      };
       const button = (chart.buttons[k] ??= chart.rows.appendChild(h('button', { type: 'button', onclick: select })));
       chart.places[k] = position;
       button.style.top = `${top + k * ROW}px`;
       const { limits } = this.viewer.lane;
-      const { title } = this.viewer.lane.kind(state);
-      button.setAttribute('aria-label', `${how} ${this.named(position, word)}: ${three(p, limits)}, ${title}`);
-      button.title = `${this.named(position, word)}${position < 0 ? '' : ': select it'}`;
+      const name = position === null ? `${word} of them` : this.named(position, word);
+      const then = `${other == null ? '' : `${other} would be `}${this.viewer.lane.kind(state).title}`;
+      button.setAttribute('aria-label', `${how} ${name}: ${three(p, limits)}, ${then}`);
+      button.title = `${name}${(position ?? -1) < 0 ? '' : ': select it'}`;
     });
     chart.buttons.forEach((button, k) => (button.hidden = k >= rows.length));
   }
@@ -407,7 +419,9 @@ export class Causes {
     this.whatIf.hidden = !found.length;
     put(
       this.who,
-      found.slice(0, 100).map(([position, word]) => h('option', { value: position }, this.named(position, word))),
+      found
+        .slice(0, 100)
+        .map(([position, word]) => h('option', { value: position }, this.named(Number(position), word))),
     );
   }
 

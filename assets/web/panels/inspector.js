@@ -6,6 +6,7 @@ import { drawStrips } from '../draw/strips.js';
 import { EVENTS, eventsOf } from '../data/events.js';
 import { rich, symbol } from '../draw/symbols.js';
 import { LETTER, Lane } from '../data/unpack.js';
+import { LayerView } from './layers.js';
 import { More } from './more.js';
 import { Predictions } from './predictions.js';
 import { WhatIf } from './whatif.js';
@@ -59,6 +60,7 @@ export class Inspector {
     this.lifeLine = new LifeLine();
     this.predictions = new Predictions(this.whatIf);
     this.more = new More();
+    this.layers = new LayerView(viewer);
     this.line = h('canvas', { class: 'dv-lifeline', role: 'img' });
     this.life = h('div', { class: 'dv-life' }, this.line);
     this.inner = h(
@@ -80,6 +82,7 @@ export class Inspector {
         h('span', { class: 'dv-r' }, 'confidence over steps'),
       ),
       this.life,
+      this.layers.box,
       this.whatIf?.box,
     );
     this.box = h('section', { class: 'dv-panel dv-p-insp', 'aria-label': 'inspector' }, this.inner);
@@ -120,6 +123,7 @@ export class Inspector {
   need() {
     const { viewer } = this;
     const { lane } = viewer;
+    this.layers.need();
     return lane.fetchHistory(
       viewer.state.position,
       viewer.host.ask && ((position) => viewer.ask('life', { position, steps: lane.last })),
@@ -197,6 +201,7 @@ export class Inspector {
     for (const { column, value } of this.numbers) setText(value, two(Lane.value(frame, column.name, position)));
     this.predictions.draw(lane, frame, position, slice);
     this.more.draw(lane, frame, position, slice);
+    this.layers.draw(lane, frame, position);
     this.contextWords();
     const confidence =
       frame.confidence[position] == null ? 'not measured' : two(frame.confidence[position], lane.limits);

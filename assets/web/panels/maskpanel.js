@@ -230,7 +230,7 @@ export class MaskPanel {
     this.zoomButtons.hidden = head.block < 20 || !about.shadow;
     this.order.hidden = !about.shadow;
     this.layers.max = String(head.layers);
-    this.six.hidden = !tentative;
+    this.six.hidden = !tentative || head.mask === null;
   }
 
   /** @type {Record<string, (viewer: Viewer) => void>} */
@@ -367,7 +367,7 @@ export class MaskPanel {
     press(this.order, state.order);
     press(this.depth, state.attention >= 0 ? 'attention' : state.reach ? 'reach' : 'direct');
     this.drawLegend(lane, state.attention >= 0 ? 'attention' : state.reach > 0 ? 'reach' : 'direct', frame.plain);
-    this.six.hidden = !this.stack.hidden || !lane.tentative;
+    this.six.hidden = !this.stack.hidden || !lane.tentative || lane.head.mask === null;
     this.depth.hidden = this.layers.hidden = !!frame.plain || !lane.about.shadow;
     this.drawLayers(frame, state);
   }

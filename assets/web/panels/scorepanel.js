@@ -73,7 +73,7 @@ export class ScorePanel {
           'div',
           { class: 'dv-legend' },
           h('span', {}, h('i', { class: 'dv-never' }), 'never decided'),
-          h('span', {}, h('i', { class: 'dv-again' }), 'masked again'),
+          (this.again = h('span', {}, h('i', { class: 'dv-again' }), 'masked again')),
         ),
         this.map,
         h('label', { class: 'dv-later', title: 'hide what comes later' }, this.later, h('span', {}, 'hide later')),
@@ -123,6 +123,7 @@ export class ScorePanel {
     const { theme, state, steps, short, root } = this.viewer;
     const lane = short ? this.viewer.lane.freeOnly : this.viewer.lane;
     const width = this.area.clientWidth;
+    this.again.hidden = lane.head.mask === null;
     setText(this.title, short ? 'The passes' : 'Score');
     setText(this.sub, short ? 'one look of the model at the sentence each; click or drag' : 'drag to scrub');
     this.score.prepare(lane, {

@@ -13,9 +13,11 @@ import { tagged } from '../draw/symbols.js';
  * @property {(box: HTMLElement, data: object, layout: object, options: object) => Promise<unknown>} react
  * @property {(box: HTMLElement) => void} purge
  *
- * @typedef {{ points: { customdata?: unknown }[] }} Press
+ * @typedef {{ points: { customdata?: unknown, data?: { meta?: { only?: string } } }[] }} Press
  * @typedef {HTMLElement & { on?(event: string, then: (press: Press) => void): void }} Box
  */
+
+const HIGHEST = 2000; // pixels of a chart that asks for its own height
 
 /** @returns {Library | undefined} */
 const library = () => /** @type {{ Plotly?: Library }} */ (/** @type {unknown} */ (window)).Plotly;
@@ -24,8 +26,8 @@ export class Chart {
   /** @type {Figure | null} */ figure;
 
   /**
-   * `onVariant(variant)` is called when a point is pressed.
-   * @param {Bridge} bridge @param {(variant: string) => void} onVariant
+   * `onVariant(variant, only)` is called when a point is pressed; `only` tells which of its runs a part of a bar is.
+   * @param {Bridge} bridge @param {(variant: string, only?: string) => void} onVariant
    */
   constructor(bridge, onVariant) {
     this.bridge = bridge;
@@ -46,19 +48,21 @@ export class Chart {
     });
     if (this.figure !== figure || !box.isConnected) return;
     const ink = getComputedStyle(box).getPropertyValue('--dv-ink').trim();
-    const narrow = box.clientWidth < 600 && {
-      legend: { orientation: 'h', y: -0.25 },
+    const small = box.clientWidth < 600;
+    const height = Math.max(small ? 480 : 420, Math.min(HIGHEST, figure.layout.height ?? 0));
+    const narrow = small && {
+      legend: { orientation: 'h', y: -100 / (height - 80) },
       margin: { l: 45, r: 8, t: 40, b: 40 },
     };
     const font = { ...figure.layout.font, color: ink, size: narrow ? 10 : 12 };
     const title = { ...figure.layout.title, font: { size: 13 } };
-    const layout = { ...figure.layout, ...narrow, autosize: true, height: narrow ? 480 : 420, font, title };
+    const layout = { ...figure.layout, ...narrow, autosize: true, height, font, title };
     await Plotly.react(box, withSubscripts(figure.data), withSubscripts(layout), { displaylogo: false });
     if (box.dataset.listening) return;
     box.dataset.listening = 'yes';
     box.on?.('plotly_click', ({ points }) => {
       const variant = [points[0]?.customdata].flat()[0];
-      if (typeof variant === 'string') this.onVariant(variant);
+      if (typeof variant === 'string') this.onVariant(variant, points[0].data?.meta?.only);
     });
   }
 

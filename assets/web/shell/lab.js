@@ -96,7 +96,7 @@ export function mountLab(root, bridge, config) {
   const message = h('p', { class: 'dv-warn', role: 'alert', hidden: true });
   const about = h('p', { class: 'dx-about' });
   const command = h('code', { class: 'dx-command', hidden: true });
-  const chart = new Chart(bridge, (variant) => runs.open(variant));
+  const chart = new Chart(bridge, (variant, only) => runs.open(variant, only));
   const tables = h('div', { class: 'dx-tables' });
   const runs = createRuns(bridge, config, {
     lab: () => lab,
@@ -273,7 +273,7 @@ export function mountLab(root, bridge, config) {
     rows.hidden = !reply.files.includes('rows');
     tablesFile.hidden = !reply.files.includes('tables');
     every.hidden = !!bridge.recorded || !reply.variants.length;
-    runs.offer(reply.variants);
+    runs.offer(reply.variants, reply.only);
     put(
       tables,
       reply.tables.map((table) => tableOf(table, runs.open)),

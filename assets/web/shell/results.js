@@ -63,8 +63,10 @@ export function tableOf({ caption, columns, rows: lines, variants }, open) {
  * A sample: its verdict, its question, its answer and how it came about; `alone` where all are of one variant.
  * @param {Run} run @param {string} alone
  */
-export function lineOf({ right, prompt, item, target, text, variant, passes, revocations, ended_by: ended }, alone) {
-  const facts = [!alone && variant, passes != null && passesOf(passes), revocations && `${revocations} revoked`, ended];
+export function lineOf(run, alone) {
+  const { right, prompt, item, target, text, variant, passes, revocations, ended_by: ended, lost_by: lost } = run;
+  const cost = [passes != null && passesOf(passes), revocations && `${revocations} revoked`];
+  const facts = [!alone && variant, lost && `lost by ${lost}`, ...cost, ended];
   return [
     h('b', {}, right == null ? '?' : right ? '✓' : '✗'),
     h('span', {}, prompt || `${item} ${target && `→ ${target}`}`),
@@ -72,6 +74,10 @@ export function lineOf({ right, prompt, item, target, text, variant, passes, rev
     h('span', { class: 'dx-text dx-facts' }, rich(facts.filter(Boolean).join(' · '))),
   ];
 }
+
+/** Whether a run is among those that are asked for: right, wrong, all, or lost by something. @param {Run} run @param {string} only */
+export const isAmong = (run, only) =>
+  only === 'all' || only === (run.right ? 'right' : run.right === false ? 'wrong' : '') || only === run.kind;
 
 /** Where a file lay in the folder that was chosen. @param {File} file */
 export const pathOf = (file) => file.webkitRelativePath || file.name;

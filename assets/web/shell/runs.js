@@ -31,10 +31,7 @@ export function createRuns(bridge, config, host) {
   const count = h('span', { class: 'dv-sub', role: 'status' });
   const list = h('ol', { class: 'dx-list' });
   const which = select('Variant', []);
-  const only = select(
-    'Which are shown',
-    config.only.map((name) => ({ name, title: name })),
-  );
+  const only = select('Which are shown', []);
   const sort = select(
     'Sort by',
     config.sorts.map((name) => ({ name, title: SORTS[name] ?? name })),
@@ -80,7 +77,8 @@ export function createRuns(bridge, config, host) {
     box.hidden = false;
     put(title, rich(point || 'All samples'));
     const few = reply.count > runs.length ? `; the first ${runs.length} of ${reply.count}` : '';
-    setText(count, `${all} runs, ${wrong} wrong${few || (reply.count < all ? `; ${reply.count} listed` : '')}`);
+    const some = reply.count < all ? `; ${reply.count} ${only.value === 'all' ? '' : `${only.value} `}listed` : '';
+    setText(count, `${all} runs, ${wrong} wrong${few || some}`);
     put(
       list,
       runs.map((run) => h('li', {}, entry(run, lineOf(run, variant)))),
@@ -149,8 +147,14 @@ export function createRuns(bridge, config, host) {
     open,
     close,
     point: () => point,
-    /** Results of other variants. @param {string[]} variants */
-    offer(variants) {
+    /** Results of other variants, and which of their runs can be asked for. @param {string[]} variants @param {string[]} some */
+    offer(variants, some) {
+      const kept = some.includes(only.value) ? only.value : 'all';
+      put(
+        only,
+        some.map((name) => h('option', { value: name }, name)),
+      );
+      only.value = kept;
       const named = variants.map((name) => h('option', { value: name }, name.replaceAll('τ_', 'τ')));
       put(which, h('option', { value: '' }, 'all variants'), named);
       which.value = point ?? '';

@@ -4,10 +4,11 @@
 import { byId, h, put } from '../draw/dom.js';
 import { mountLab } from './lab.js';
 import { mountLearn } from './learn.js';
+import { isAmong } from './results.js';
 import { unpack } from '../data/packed.js';
 
 /** @import { Bridge, Refused, Reply, Request } from '../data/messages.js' */
-/** @import { Lesson, Mount } from './types.js' */
+/** @import { Lesson, Mount, Run } from './types.js' */
 
 /** @type {Record<string, Mount<any>>} */
 const MOUNTS = { learn: mountLearn, results: mountLab }; // each with what its own page holds
@@ -38,7 +39,12 @@ function recorded({ lessons = [] }) {
   /** @type {Record<string, (request: any) => Promise<any>>} */
   const calls = {
     lab_recorded: ({ stem }) => read(`results/${stem}.txt`).then((found) => found?.recorded),
-    lab_runs: ({ lab, variant }) => read(`results/${lab}.txt`).then((found) => found?.runs[variant]),
+    lab_runs: ({ lab, variant, only }) =>
+      read(`results/${lab}.txt`).then((found) => {
+        const all = found?.runs[variant];
+        const runs = all?.runs.filter((/** @type {Run} */ run) => isAmong(run, only));
+        return all && { ...all, runs, count: runs.length };
+      }),
     lab_file: ({ lab, kind }) => read(`results/${lab}.txt`).then((found) => found?.files[kind]),
     plotly: () => read('plotly.txt'),
     start: lesson,

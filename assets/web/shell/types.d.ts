@@ -134,7 +134,7 @@ export interface LearnConfig {
 /** A chart as the library takes it that draws it. */
 export interface Figure {
   data: object[];
-  layout: { font?: object; title?: object };
+  layout: { font?: object; title?: object; height?: number };
 }
 
 export interface Table {
@@ -151,7 +151,6 @@ export interface LabConfig {
   models: string[];
   recorded: string[];
   samples: number;
-  only: string[];
   sorts: string[];
   files: number;
   upload: number;
@@ -172,6 +171,8 @@ export interface Run {
   text: string;
   target: string;
   ended_by: string;
+  kind: string | null;
+  lost_by: string;
   model: string;
   asked: string | null;
   lanes: Decoded[];
