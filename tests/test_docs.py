@@ -62,7 +62,7 @@ def test_where_to_find_it_is_where_it_is() -> None:
     assert len(rows) > 30
     for file, name in rows:
         code = (ROOT / file).read_text(encoding="utf-8")
-        declared = rf"^ *(def|class|export const) {name}\b|^{name}\b.* = "
+        declared = rf"^ *(def|(?:export )?class|export const) {name}\b|^{name}\b.* = "
         assert re.search(declared, code, re.M), f"{name} is not in {file}"
 
 

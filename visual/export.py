@@ -38,11 +38,6 @@ FRAME_MS, LAST_FRAME_MS = 900, 2700
 NEAR = 6  # colours that differ by less in red, green and blue may stand for each other
 
 
-def trace_json(trace: Trace, compress: bool = True) -> bytes:
-    """The trace file; `Trace.from_bytes` reads it back."""
-    return trace.to_bytes(compress=compress)
-
-
 def replay_html(
     traces: Trace | Sequence[Trace] | Mapping[str, Trace],
     title: str | None = None,

@@ -20,7 +20,7 @@ from PIL import Image
 import dard
 from dard.models.scripted import LOS_DIEGO, los_diego
 from dard.trace import Trace
-from visual.export import gif, notebook_html, replay_html, trace_json
+from visual.export import gif, notebook_html, replay_html
 from visual.web import WEB, script, style
 
 EVIL = '</script><script>alert(1)</script><img src=x onerror=alert(1)> & "quoted" <!--'
@@ -38,8 +38,8 @@ def data_of(page: str) -> list[dict[str, Any]]:
 
 def test_a_trace_file_reads_back() -> None:
     trace = los()
-    assert Trace.from_bytes(trace_json(trace)).text == trace.text
-    assert Trace.from_bytes(trace_json(trace, compress=False)).num_steps == trace.num_steps
+    assert Trace.from_bytes(trace.to_bytes()).text == trace.text
+    assert Trace.from_bytes(trace.to_bytes(compress=False)).num_steps == trace.num_steps
 
 
 def test_a_replay_needs_nothing_from_outside() -> None:

@@ -259,7 +259,9 @@ def check_cells(step: Step, reasons: dict[str, str]) -> None:
 
 def test_a_long_run_travels_in_120_kilobytes(figure: Callable[[str], None]) -> None:
     """256 positions, 60 steps, everything but the lives; and a short run with its lives."""
-    size, small = len(pack(payload(long_trace()))), decoded(32, 36)
+    long = payload(long_trace())
+    size, small = len(pack(long)), decoded(32, 36)
+    assert 0 < sum(len(step.get("mask", "")) for step in long["steps"]) < 30_000
     with_lives = len(pack(payload(small)))
     bare = payload(small)
     for step in bare["steps"]:
