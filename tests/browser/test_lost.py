@@ -258,7 +258,7 @@ def slowly(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = model.logits
 
     def slow(*call: Any) -> Any:
-        time.sleep(0.25)
+        time.sleep(0.15)
         return quick(*call)
 
     monkeypatch.setattr(model, "logits", slow)
@@ -278,10 +278,13 @@ def test_a_run_whose_connection_is_cut_several_times_goes_on_by_itself(
             page.get_by_role("tab", name="Compare").click()
             expect(page.locator("button[data-position='3']:visible").first).to_be_visible()
         press(page, button)
-        for least in (2, 10, 18):
+        page.wait_for_function(f"{MOST_STEPS} >= 2", timeout=LATE)
+        assert proxy.cut()  # and the stream of answers stays away
+        for least in (12, 20):
             page.wait_for_function(f"{MOST_STEPS} >= {least}", timeout=LATE)
-            while not proxy.cut():  # the one before was just noticed
-                page.wait_for_timeout(20)
+            page.context.set_offline(True)
+            page.wait_for_timeout(600)
+            page.context.set_offline(False)
         expect(slider(page)).to_have_attribute("aria-valuemax", "36", timeout=2 * LATE)
         rested(page)
         expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)

@@ -145,6 +145,9 @@ function check({ start, steps, fixed, about = {}, mask_id: mask, token_text: tex
   const row = (where, found) => found.length === length || refuse(where, `${found.length} entries for a region of ${length}`);
   const list = (where, found) => (found.every((i) => i < length) && new Set(found).size === found.length) || refuse(where, 'a position is outside or twice');
   const keys = (where, found) => Object.keys(found).map((key) => (/^(0|[1-9]\d{0,7})$/.test(key) ? Number(key) : refuse(where, 'a key is not a number')));
+  (about.columns ?? []).forEach(({ name, mirror }, n) => {
+    if (mirror && (mirror === name || !(about.columns ?? []).some((each) => each.name === mirror))) refuse(`about.columns.${n}.mirror`, 'it is none of the other columns');
+  });
   row('start.states', start.states);
   row('start.confidence', start.confidence);
   row('fixed', fixed);
