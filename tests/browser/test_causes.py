@@ -107,6 +107,8 @@ def test_hiding_a_token_makes_a_branch_that_says_so_and_has_a_link(
     expect(again.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all")
 
 
+WITHIN = """(heads) => heads.filter((head) => [...head.children].some((child) => child.checkVisibility()
+    && child.getBoundingClientRect().right > head.getBoundingClientRect().right + 0.5)).map((head) => head.innerText)"""
 FILLED = """(canvas, places) => {
     const { width } = canvas.getBoundingClientRect();
     const [copy, ratio, cell] = [canvas.cloneNode(), canvas.width / width, (width - 74) / 12];
@@ -206,6 +208,15 @@ def test_a_replay_shows_the_causes_it_was_saved_with_and_says_where_it_has_none(
     expect(page.locator(".dv-masknote:not(.dv-graphnote)")).to_have_text(
         "This run is a recording, and there is no model to ask for its attention."
     )
+
+
+@pytest.mark.parametrize("decoder", ["dard", "dapd"])
+def test_headings_stay_in_their_panels(server: str, visit: Visiting, decoder: str) -> None:
+    page = visit(f"{server}?{urlencode({**SECOND, 'decoder': decoder, 'step': 1})}", ready=".dv-sides:visible").page
+    for key in "cdm":
+        page.keyboard.press(key)
+        expect(page.locator(".dv-sides:visible [aria-selected=true]")).to_have_attribute("title", f"Key {key}")
+        assert page.locator(".dv-ph:visible").evaluate_all(WITHIN) == [], key
 
 
 def test_at_1680_both_stand_side_by_side(second: Callable[..., Page]) -> None:
