@@ -107,6 +107,8 @@ def test_hiding_a_token_makes_a_branch_that_says_so_and_has_a_link(
     expect(again.locator(".dv-branches")).to_contain_text("step 2: Los at 3 hidden from all")
 
 
+WITHIN = """(heads) => heads.filter((head) => [...head.children].some((child) => child.checkVisibility()
+    && child.getBoundingClientRect().right > head.getBoundingClientRect().right + 0.5)).map((head) => head.innerText)"""
 FILLED = """(canvas, places) => {
     const { width } = canvas.getBoundingClientRect();
     const [copy, ratio, cell] = [canvas.cloneNode(), canvas.width / width, (width - 74) / 12];
@@ -212,9 +214,7 @@ def test_the_tokens_of_the_same_pass_are_shown_in_place(server: str, visit: Visi
     query = urlencode({"prompt": CITY, "decoder": "standard", "steps": 1, "ran": 1, "step": 1, "select": 3})
     page = visit(f"{server}?{query}&view=causes", ready="button[data-position]:visible").page
     beside = page.get_by_label("tokens of the same pass").get_by_role("button")
-    expect(beside).to_have_attribute(
-        "aria-label", "with Diego, position 4: 0.000, San would be unmasked", timeout=20_000
-    )
+    expect(beside).to_have_attribute("aria-label", "with Diego, position 4: 0.000, San would be unmasked")
     expect(page.locator(".dv-why")).to_contain_text("without seeing the other token of the same pass")
     expect(causes(page)).to_contain_text("the mask showed it every token that was decided before this pass")
     expect(causes(page)).not_to_contain_text("every other decided")
@@ -226,11 +226,11 @@ def test_layers_are_asked_for_and_tell_where_a_word_comes_from(second: Callable[
     section = page.locator(".dv-perlayer")
     expect(section.locator(".dv-lbody")).to_be_hidden()
     section.get_by_role("button", name="show").click()
-    expect(section).to_contain_text("From layer 5 on it says Angeles (0.20, in the last 0.53)", timeout=20_000)
+    expect(section).to_contain_text("From layer 5 on it says Angeles (0.20, in the last 0.53)")
     expect(section.locator(".dv-lbars > span")).to_have_count(6)
     expect(section.locator(".dv-lbars > .dv-lheld")).to_have_count(0)  # no layer said what was taken back
     page.keyboard.press("ArrowLeft")
-    expect(section.locator(".dv-lrow")).to_have_count(2, timeout=20_000)  # the token's own query, and its shadow's
+    expect(section.locator(".dv-lrow")).to_have_count(2)  # the token's own query, and its shadow's
     expect(section.locator(".dv-lheld")).to_have_count(4)
     expect(section.locator(".dv-lbars > span").nth(4)).to_have_attribute("title", "layer 5: Diego .24, Diego .24")
     page.locator("button[data-position='0']").first.click()
@@ -250,6 +250,15 @@ def test_layers_are_asked_for_and_tell_where_a_word_comes_from(second: Callable[
     expect(page.locator(".dv-perlayer")).to_contain_text("Layer 6 alone says Los (0.51); before that ")
     page.locator("button[data-position='4']").first.click()
     expect(page.locator(".dv-perlayer")).to_contain_text("saved without the layers of this position")
+
+
+@pytest.mark.parametrize("decoder", ["dard", "dapd"])
+def test_headings_stay_in_their_panels(server: str, visit: Visiting, decoder: str) -> None:
+    page = visit(f"{server}?{urlencode({**SECOND, 'decoder': decoder, 'step': 1})}", ready=".dv-sides:visible").page
+    for key in "cdm":
+        page.keyboard.press(key)
+        expect(page.locator(".dv-sides:visible [aria-selected=true]")).to_have_attribute("title", f"Key {key}")
+        assert page.locator(".dv-ph:visible").evaluate_all(WITHIN) == [], key
 
 
 def test_at_1680_both_stand_side_by_side(second: Callable[..., Page]) -> None:

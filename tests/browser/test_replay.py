@@ -640,7 +640,7 @@ def test_a_replay_tells_who_kept_whom_waiting_and_asks_nobody(replay: Visiting) 
     panel.locator("canvas").click(position={"x": 30, "y": 46 + 3})  # the first row in the order
     assert page.evaluate("viewer.getState().position") == step.graph.positions[0]
     expect(panel.locator(".dv-graphnote")).to_contain_text("is free to go")
-    page.get_by_role("button", name="by position").click()
+    page.get_by_role("button", name="position", exact=True).click()
     panel.locator("canvas").click(position={"x": 30, "y": 46 + 3})
     assert page.evaluate("viewer.getState().position") == min(step.graph.positions)
     panel.get_by_role("tab", name="Causes").click()

@@ -229,6 +229,7 @@ export class Causes {
     }
     if (this.busy === key) this.busy = null;
     if (here()) viewer.redraw();
+    else if (!this.box.hidden) this.need(); // the same place of another run was not asked for while this one was
   }
 
   // Drawing.

@@ -54,8 +54,8 @@ export class Dependencies {
     this.order = choice(
       'order of the dependencies',
       [
-        ['order', 'in order'],
-        ['position', 'by position'],
+        ['order', 'order'],
+        ['position', 'position'],
       ],
       (graph) => viewer.set({ graph }),
     );

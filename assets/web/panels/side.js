@@ -16,7 +16,7 @@ export function sideTabs(viewer) {
   const tab = (side, name, key) =>
     h(
       'button',
-      { type: 'button', role: 'tab', 'data-value': side, onclick: () => viewer.set({ side }) },
+      { type: 'button', role: 'tab', 'data-value': side, title: `Key ${key}`, onclick: () => viewer.set({ side }) },
       h('span', {}, name),
       h('kbd', {}, key),
     );
