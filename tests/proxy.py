@@ -25,7 +25,7 @@ class Proxy:
     """Where it listens, and what it may do to those who come."""
 
     def __init__(self, *servers: int) -> None:
-        self.turns = cycle(servers)
+        self.turns: Iterator[int] = cycle(servers)
         self.open: set[socket.socket] = set()
         self.port = free_port()
         self.requests: list[str] = []

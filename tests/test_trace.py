@@ -194,6 +194,10 @@ BROKEN: dict[str, Callable[[Body], None]] = {
     "a note about no column": lambda body: body["steps"][0].update(notes={"z": "no"}),
     "no columns": change("steps.0.columns", ...),
     "no confidence": change("steps.0.columns.confidence", ...),
+    "a mirror of no column": change("about.columns.0.mirror", "nope"),
+    "a column that mirrors itself": lambda body: body["about"]["columns"][0].update(
+        mirror=body["about"]["columns"][0]["name"]
+    ),
     "a column declared as text": change("about.columns.0", "w"),
     "a column with a strange name": change("about.columns.0.name", "<b>"),
     "a threshold above one": change("about.thresholds.0.at", 7),

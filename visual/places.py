@@ -21,7 +21,7 @@ from gradio.utils import run_coro_in_background
 
 from dard.core.errors import InputError
 from visual.door import LISTENERS
-from visual.tabs.component import VISITORS_AT_ONCE, end_with
+from visual.tabs.component import ASKED_AGAIN, VISITORS_AT_ONCE, end_with
 
 
 class RoomSize(NamedTuple):
@@ -105,7 +105,10 @@ class Places(Queue):
 
     @staticmethod
     def _unheard(event: Event) -> bool:
-        late = time.monotonic() - event.enqueue_time > LISTENS_WITHIN
+        asked = getattr(event.data, "event_data", None)
+        question = asked.get("question") if isinstance(asked, dict) else None
+        heard = ASKED_AGAIN.get(question, 0.0) if isinstance(question, str) else 0.0
+        late = time.monotonic() - max(event.enqueue_time, heard) > LISTENS_WITHIN
         return late and not LISTENERS[event.session_hash] and not LISTENERS[event._id]
 
     def start(self) -> None:

@@ -15,6 +15,7 @@ WEB = assets("web")
 IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[\w./]+)';$", re.M)
 TYPES = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\* @(?:(?!\*/).)*\*/ ?", re.M | re.S)
 SHEET = re.compile(r"^@import '(\.[\w./]+)';$", re.M)
+READ = re.compile(r"/\*.*?\*/\s*|^\s+", re.M | re.S)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.M)
 
 
@@ -59,9 +60,10 @@ def source(name: str) -> str:
     return (WEB / name).read_text(encoding="utf-8")
 
 
+@cache
 def style(*names: str) -> str:
-    """Style sheets as one, those that they import in their place."""
-    return "\n".join(SHEET.sub(partial(imported, name), source(name)) for name in names)
+    """Style sheets as one, those that they import in their place. What is written for readers stays behind."""
+    return "\n".join(READ.sub("", SHEET.sub(partial(imported, name), source(name))) for name in names)
 
 
 def imported(name: str, wanted: re.Match[str]) -> str:

@@ -16,6 +16,7 @@ from dard.decoders import DECODERS
 from dard.experiments import EXPERIMENTS, load
 from dard.experiments.failures import RIGHT, in_all, kind_of
 from dard.experiments.points import by_decoder, frontier, points
+from dard.models.families import ADAPTERS
 from dard.models.registry import Card, rows
 from dard.results.markdown import table
 from dard.results.samples import LOSING
@@ -111,6 +112,12 @@ def model_row(name: str, card: Card) -> list[str]:
     return [f"`{name}`" if card.hub or card.folder else name, *card.words().values(), origin]
 
 
+def families_table() -> str:
+    """Every family of checkpoints, with what it was compared, and what of it never ran here."""
+    lines = [[name, *told] for adapter in ADAPTERS for name, told in adapter.COMPARED.items()]
+    return table(["family", "compared with", "never ran here"], lines)
+
+
 def results_table() -> str:
     """Every decoder at its most accurate setting in every small world, as recorded: accuracy, interval, passes."""
     lines: dict[str, list[str]] = {}
@@ -152,6 +159,7 @@ TABLES = {
     "decoders": decoders_table,
     "settings": settings_table,
     "models": models_table,
+    "families": families_table,
     "results": results_table,
     "kinds": kinds_table,
     "losing": losing_table,

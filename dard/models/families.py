@@ -13,8 +13,9 @@ from dard.models.checkpoint import first_line, read_json, read_settings
 from dard.models.loading import LoadOptions
 from dard.models.registry import READABLE
 
-# Each module has `matches(config)` and `load(folder, config, asked)`, and in `MAY_BE_TOLD` what of `attention` and
-# `shift` a user may say. MMaDA and LLaDA-MoE before LLaDA, whose keys or type they share.
+# Each module has `matches(config)`, `load(folder, config, asked)` and `COMPARED`: with what its families were compared,
+# and what of them never ran here; and in `MAY_BE_TOLD` what of `attention` and `shift` a user may say. MMaDA and
+# LLaDA-MoE before LLaDA, whose keys or type they share.
 ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, llada2, mask_filling, masked_lm)
 
 

@@ -53,6 +53,14 @@ LLAMA: dict[str, tuple[Any, ...]] = {
     "scale_logits": (False,),
 }
 
+COMPARED = {
+    "LLaDA, LLaDA-1.5, d3LLM-LLaDA": (
+        "the construction written out, in float32, bfloat16 and float16 (`tests/models/test_llada.py`); a Llama of the "
+        "same weights (`tests/models/test_checkpoint.py`); the embedded model, which has this format, in every test",
+        "8 B weights; d3LLM's own decoding, which is not here",
+    ),
+}
+
 
 def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") == "llada"

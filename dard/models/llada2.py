@@ -41,6 +41,14 @@ GLM: dict[str, tuple[Any, ...]] = {
 }
 PUBLISHED: dict[str, Any] = {"use_bias": True, "partial_rotary_factor": 0.5, "use_qk_norm": True, "head_dim": None}
 
+COMPARED = {
+    "LLaDA2.0, LLaDA2.1": (
+        "the network written out from what is known of it, expert by expert; editing against the published rule; its "
+        "own way of generating, by its tokens (`tests/models/test_llada2.py`)",
+        "16 B and 103 B weights; config.json and the tokenizer as they are on the hub; 4 bits on a GPU",
+    ),
+}
+
 
 class LLaDA2(Glm4MoeForCausalLM):
     """By this name transformers finds what is to be done with a checkpoint's weights."""

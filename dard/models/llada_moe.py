@@ -29,6 +29,13 @@ QWEN: dict[str, tuple[Any, ...]] = {
 }
 MASK = 156895  # neither config nor tokenizer need name it
 
+COMPARED = {
+    "LLaDA-MoE": (
+        "transformers' Qwen3-MoE, key by key without a mask (`tests/models/test_families.py`)",
+        "7 B weights",
+    ),
+}
+
 
 def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") in ("llada", "lladamoe") and "num_experts" in config

@@ -71,6 +71,28 @@ KINDS = {
     "Fast_dLLM_Qwen": Kind("qwen2", shifted=True, block="bd_size", mask="|<MASK>|"),
 }
 
+PLAIN = "transformers' own class, key by key without a mask (`tests/models/test_families.py`)"
+COMPARED = {
+    "a2d (dLLM's Llama, Qwen2, Qwen3)": (PLAIN, "published weights, and a Llama or a Qwen2 of this kind"),
+    "Dream, Dream-Coder, DiffuCoder, d3LLM-Dream": (
+        "a Qwen2 and the shift of Dream's sampler (`tests/models/test_dream.py`)",
+        "7.6 B weights; d3LLM's own decoding, which is not here",
+    ),
+    "SDAR, TraDo, SDAR-MoE": (
+        "a Qwen3 or Qwen3-MoE on a sequence that ends with its block (`tests/models/test_blocks.py`)",
+        "published weights; whether 4 B and 8 B name a block size by now",
+    ),
+    "Fast-dLLM v2": (
+        "a Qwen2 one position ahead, on a sequence that ends with its block (`tests/models/test_blocks.py`)",
+        "published weights",
+    ),
+    "Efficient-DLM": (
+        f"{PLAIN}, under the names that SGLang's loader of such checkpoints reads",
+        "published weights, whose names and attention could not be looked at: blocks of 32 are those of its training",
+    ),
+    "Open-dLLM, other mask-filling Llama and Qwen": (PLAIN, "published weights"),
+}
+
 
 def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") in KINDS | NETWORKS

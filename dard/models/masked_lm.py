@@ -44,6 +44,14 @@ FAMILIES: dict[str, tuple[Any, Any]] = {
 }
 BEHIND_PADDING = ("roberta", "xlm-roberta", "camembert")  # position 0 stands in row padding + 1 of the table
 
+COMPARED = {
+    "BERT, DistilBERT, RoBERTa, ModernBERT": (
+        "transformers' own classes (`tests/models/test_families.py`, `tests/models/test_masked_lm.py`); AntiBERTy, a "
+        "BERT of 26 M with its published weights (`tests/contact/test_antiberty.py`)",
+        "the weights of the four named here",
+    ),
+}
+
 
 def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") in FAMILIES

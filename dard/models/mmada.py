@@ -38,6 +38,14 @@ TEMPLATE = (
     "{{ m['content'] | trim }}<|eot_id|>{% endfor %}{{ '<|start_header_id|>assistant<|end_header_id|>\n' }}"
 )
 
+COMPARED = {
+    "MMaDA": (
+        "LLaDA's construction written out, in bfloat16 (`tests/models/test_llada.py`); pictures against the encoder's "
+        "description (`tests/models/test_magvit.py`)",
+        "8 B weights, and the image encoder's",
+    ),
+}
+
 
 def matches(config: dict[str, Any]) -> bool:
     return config.get("model_type") == "mmada" or "MMadaModelLM" in (config.get("architectures") or ())

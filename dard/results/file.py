@@ -21,6 +21,8 @@ from dard.tasks import Item
 
 FORMAT = "dard-experiment"
 VERSION = 1
+# What these must be for anything to be made of the rows.
+KINDS = {"experiment": str, "model": str, "task": str, "samples": int, "seed": int, "variants": list, "items": list}
 # What must agree for rows to belong together.
 IDENTITY = (
     "experiment", "model", "weights", "task", "samples", "seed", "gen_length", "block_length", "batch", "variants",
@@ -127,6 +129,9 @@ def parse(text: str, path: str | Path) -> Results:
             raise ValueError(f'it has no "format": "{FORMAT}"')
         for name in IDENTITY:
             header[name]
+        for name, kind in KINDS.items():
+            if type(header[name]) is not kind:
+                raise ValueError(f"{name} = {_short(header[name])[:40]} is not allowed")
         results, names = Results(header, rows), {values["name"] for values in header["variants"]}
         places = range(len(results.scope.items))
         own = all(row["variant"] in names and type(row["sample"]) is int and row["sample"] in places for row in rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -219,6 +220,13 @@ def test_a_trace_from_a_file_stays_on_screen_and_one_is_told(
     page.get_by_role("menuitem", name="Trace (.json.gz)").click()
     expect(page.get_by_text("It came from a file, so it cannot be decoded again")).to_be_visible()
     expect(slider(page)).to_have_attribute("aria-valuemax", "5")
+    for _ in range(2):  # the browser has kept it, and keeps it
+        page.reload()
+        expect(slider(page)).to_have_attribute("aria-valuemax", "5")
+        expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
+        assert len(studio.runs.kept) == 1
+        studio.runs.kept.clear()
+    page.evaluate("indexedDB.deleteDatabase('dard')")
     page.reload()
     expect(page.get_by_role("alert")).to_contain_text("the server has forgotten this run")
 
@@ -258,7 +266,7 @@ def slowly(studio: Studio, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = model.logits
 
     def slow(*call: Any) -> Any:
-        time.sleep(0.25)
+        time.sleep(0.15)
         return quick(*call)
 
     monkeypatch.setattr(model, "logits", slow)
@@ -278,11 +286,41 @@ def test_a_run_whose_connection_is_cut_several_times_goes_on_by_itself(
             page.get_by_role("tab", name="Compare").click()
             expect(page.locator("button[data-position='3']:visible").first).to_be_visible()
         press(page, button)
-        for least in (2, 10, 18):
+        page.wait_for_function(f"{MOST_STEPS} >= 2", timeout=LATE)
+        assert proxy.cut()  # and the stream of answers stays away
+        for least in (12, 20):
             page.wait_for_function(f"{MOST_STEPS} >= {least}", timeout=LATE)
-            while not proxy.cut():  # the one before was just noticed
-                page.wait_for_timeout(20)
+            page.context.set_offline(True)
+            page.wait_for_timeout(600)
+            page.context.set_offline(False)
         expect(slider(page)).to_have_attribute("aria-valuemax", "36", timeout=2 * LATE)
         rested(page)
         expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
     found.problems.clear()  # the browser tells of every connection that was cut
+
+
+def test_behind_a_balancer_a_question_to_the_wrong_server_is_decoded_again(
+    studio: Studio, server: str, visit: Visiting
+) -> None:
+    """Two servers that know nothing of each other: every second question goes to the one that has not seen the run."""
+    other = Studio(("embedded",))
+    other.models.loaded["embedded"] = los_diego()
+    with serving(build_scripted_page(other), **launch_options()) as second:
+        ports = [urlsplit(url).port or 0 for url in (server, second)]
+        with proxied(*ports) as (address, proxy):
+            proxy.turns = repeat(ports[0])
+            found = visit(address + FRESH, ready=READY)
+            page = found.page
+            for step in range(1, 5):
+                press(page, "Step")
+                expect(slider(page)).to_have_attribute("aria-valuemax", str(step), timeout=LATE)
+                if step > 1:
+                    expect(notice(page)).to_have_text(AGAIN, timeout=LATE)
+                rested(page)
+                proxy.turns = repeat(ports[step % 2])
+            press(page, "Run to end")
+            expect(slider(page)).to_have_attribute("aria-valuemax", "5", timeout=LATE)
+            expect(page.locator("button[data-position='3']")).to_have_attribute("aria-label", re.compile("San"))
+            expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
+            assert studio.runs.kept and other.runs.kept
+    found.problems.clear()

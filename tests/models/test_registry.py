@@ -169,3 +169,9 @@ def test_the_example_of_a_foreign_model_runs() -> None:
 def test_adapters_stay_small() -> None:
     for adapter in ADAPTERS:
         assert len(Path(adapter.__file__ or "").read_text(encoding="utf-8").splitlines()) < 150
+
+
+def test_every_adapter_says_what_it_was_compared_with() -> None:
+    for adapter in ADAPTERS:
+        for family, (compared, never) in adapter.COMPARED.items():
+            assert family and re.search(r"`tests/[\w/]+\.py`", compared) and never, family

@@ -152,6 +152,8 @@ def test_hostile_results_are_refused_with_a_sentence(lab: Lab) -> None:
         [upload("x", b"nothing")],
         [upload("x", lines(header | {"task_title": evil}, *rows))],
         [upload("x", lines(header | {"task_title": 7}, *rows))],
+        [upload("x", lines(header | {"samples": "twelve"}, *rows))],
+        [upload("x", lines(header | {"seed": None}, *rows))],
         [upload("x", lines(header | {"experiment": "unknown"}, *rows))],
         [upload("x", lines(header | {"variants": variants}, *renamed))],
         [upload("x", lines(header, *({**row, "passes": 0} for row in rows)))],

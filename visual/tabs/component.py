@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,6 +30,8 @@ CUT = [
     {"kind": "end"},
 ]
 ENDS: OrderedDict[str, dict[str, Any]] = OrderedDict()  # by the unguessable names of their questions
+
+ASKED_AGAIN: dict[str, float] = {}  # when somebody last waited for a question, by its name
 
 # `ask` goes through Gradio's queue, because it runs the model; `server.*` are quick answers that skip it. The config is
 # no prop: Gradio copies and compares all of these whenever one of them changes. What stands in quotes is an event to
@@ -74,6 +77,7 @@ def build_component(
         A browser that is busy may see only the last of several messages, and a connection may lose that one too.
         """
         request = event._data if isinstance(event._data, dict) else {}
+        replies: Any
         held: list[dict[str, Any]] = []
         try:
             question = Question.of(request).question
@@ -98,6 +102,7 @@ def build_component(
     def again(request: Any) -> Iterator[dict[str, Any]]:
         """The last message of a question, for a browser that waits for it; without answers if there is none yet."""
         question = Question.of(request).question
+        waits_for(question)
         yield ENDS.get(question) or {"question": question, "replies": [] if under_way(question) else CUT}
 
     calls = {name: partial(each.replies, room) for name, each in offered.items() if not each.queue}
@@ -133,6 +138,14 @@ def keep_end(end: dict[str, Any]) -> None:
     ENDS[end["question"]] = end
     while len(ENDS) > ENDS_KEPT:
         ENDS.popitem(last=False)
+
+
+def waits_for(question: str) -> None:
+    """Somebody listens to this question, though not to the stream of answers."""
+    ASKED_AGAIN.pop(question, None)
+    ASKED_AGAIN[question] = time.monotonic()
+    while len(ASKED_AGAIN) > ENDS_KEPT:
+        del ASKED_AGAIN[next(iter(ASKED_AGAIN))]
 
 
 def under_way(question: str) -> bool:

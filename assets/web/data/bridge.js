@@ -1,6 +1,7 @@
 // The way to the server, one per tab.
 //
-// bridge.ask(request, onReply) queues work on the model and hears answers as they come, the last is {kind: 'end'};
+// bridge.ask(request, onReply, onSilence) queues work on the model and hears answers as they come, the last is
+// {kind: 'end'}; while it is silent, because nothing happens or nothing arrives, onSilence is called now and then;
 // bridge.call(name, request) asks for something and resolves to the answer, which takes its turn in the queue where the
 // server has no quick call of that name.
 // Both answer {kind: 'error', text} for bad input, and what is on screen stays.
@@ -13,6 +14,8 @@ import { unpack } from './packed.js';
 /** @import { Answers, Bridge, Refused, Reply, Request } from './messages.js' */
 
 const PATIENCE = 3000; // milliseconds of silence
+const TRIES = 3; // questions in a row without an answer, after which the server is given up
+const CUT_PATIENCE = 400; // where the way by which answers come is known to be cut, which Gradio does not mend
 /** @type {Refused} */
 const SILENCE = {
   kind: 'error',
@@ -46,9 +49,10 @@ export function wasLost() {
  * @returns {Bridge & { hear(packed: string): void }}
  */
 export function connect(send, server) {
-  /** @type {Map<string, { onReply: (reply: Reply) => void, timer?: ReturnType<typeof setTimeout> }>} */
+  /** @type {Map<string, { onReply: (reply: Reply) => void, onSilence?: () => Promise<unknown>, failed?: number, timer?: ReturnType<typeof setTimeout> }>} */
   const open = new Map(); // questions that wait for their end
   let last = Promise.resolve();
+  let patience = PATIENCE;
 
   /** @param {string} name @param {Request} request @returns {Promise<Reply>} */
   const call = (name, request) =>
@@ -71,8 +75,14 @@ export function connect(send, server) {
     waiting.timer = setTimeout(async () => {
       const reply = await call('again', { question });
       const end = /** @type {Reply} */ ({ kind: 'end' });
-      take(reply.kind === 'error' ? { question, replies: [reply, end] } : /** @type {Answers & Reply} */ (reply));
-    }, PATIENCE);
+      waiting.failed = reply === SILENCE ? (waiting.failed ?? 0) + 1 : 0;
+      if (waiting.failed && waiting.failed < TRIES) return wait(question);
+      const answers =
+        reply.kind === 'error' ? { question, replies: [reply, end] } : /** @type {Answers & Reply} */ (reply);
+      if (answers.replies.some(({ cut }) => cut)) patience = CUT_PATIENCE;
+      if (!answers.replies.length) await waiting.onSilence?.();
+      take(answers);
+    }, patience);
   }
 
   /** @param {Answers} answers */
@@ -89,10 +99,10 @@ export function connect(send, server) {
     }
   }
 
-  /** @param {Request} request @param {(reply: Reply) => void} onReply */
-  function ask(request, onReply) {
+  /** @param {Request} request @param {(reply: Reply) => void} onReply @param {() => Promise<unknown>} [onSilence] */
+  function ask(request, onReply, onSilence) {
     const question = Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(36)).join('-');
-    open.set(question, { onReply });
+    open.set(question, { onReply, onSilence });
     wait(question);
     send({ ...request, question });
   }
@@ -103,6 +113,7 @@ export function connect(send, server) {
     /** One after the other, in the order they came. */
     /** @param {string} packed */
     hear(packed) {
+      patience = PATIENCE;
       if (packed) last = last.then(async () => take(await unpack(packed))).catch(() => {});
     },
   });

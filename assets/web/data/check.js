@@ -48,6 +48,10 @@ export function check(
       /^(0|[1-9]\d{0,7})$/.test(key) ? Number(key) : refuse(where, 'a key is not a number'),
     );
   const letters = states(about.states ?? [], start, steps, about.thresholds ?? [], causes);
+  (about.columns ?? []).forEach(({ name, mirror }, n, all) => {
+    if (mirror && (mirror === name || !all.some((each) => each.name === mirror)))
+      refuse(`about.columns.${n}.mirror`, 'it is none of the other columns');
+  });
   row('start.states', start.states);
   row('start.confidence', start.confidence);
   row('fixed', fixed);

@@ -45,8 +45,9 @@ export class Client {
    * `retry` if it has forgotten the run and that was made again, and `resume` if the connection was lost in the middle.
    * @param {string} action @param {Request} request @param {(reply: Reply) => unknown} onReply
    * @param {(() => void) | null} [then] @param {() => void} [retry] @param {() => void} [resume]
+   * @param {() => Promise<void>} [quiet] what to do while nothing is heard
    */
-  ask(action, request, onReply, then, retry, resume) {
+  ask(action, request, onReply, then, retry, resume, quiet) {
     if (this.working) return;
     this.working = true;
     this.stopping = false;
@@ -72,10 +73,15 @@ export class Client {
       }
       if (this.stopping) this.tellStop(); // it may not have begun when it was told first
     };
-    this.bridge.ask({ action, ...request }, (reply) => {
+    const hear = (/** @type {Reply} */ reply) => {
       clearTimeout(slow);
       heard = heard.then(() => take(reply));
-    });
+    };
+    const inTurn = () => {
+      heard = heard.then(quiet);
+      return heard;
+    };
+    this.bridge.ask({ action, ...request }, hear, quiet && inTurn);
   }
 
   /** @param {(() => void) | null} [then] */
@@ -238,6 +244,9 @@ export class Client {
     busy();
     const made = () => (lane ? lane.steps : Math.max(...this.held.lanes.map((each) => each.steps)));
     const before = made();
+    const catchUp = async () => {
+      for (const each of lane ? [lane] : this.held.lanes.filter(({ live }) => live)) await this.catchUp(each);
+    };
     const what = lane ? this.where(lane) : { run: this.held.key };
     this.ask(
       lane ? 'advance' : 'passes',
@@ -253,11 +262,12 @@ export class Client {
       then,
       () => this.advance(steps, lane && this.here, then, onMade),
       async () => {
-        for (const each of lane ? [lane] : this.held.lanes.filter(({ live }) => live)) await this.catchUp(each);
+        await catchUp();
         const left = steps === null ? null : steps - (made() - before);
         if (left === null || left > 0) this.advance(left, lane, then, onMade);
         else then?.();
       },
+      catchUp,
     );
   }
 

@@ -107,7 +107,7 @@ export interface Answers {
 
 /** The way to whoever answers; `recorded` where the answers were made before. */
 export interface Bridge {
-  ask<R = Reply>(request: Request, onReply: (reply: R) => void): void;
+  ask<R = Reply>(request: Request, onReply: (reply: R) => void, onSilence?: () => Promise<unknown>): void;
   call<N extends string>(name: N, request: Request): Promise<N extends keyof Called ? Called[N] | Refused : Reply>;
   recorded?: boolean;
 }

@@ -2,6 +2,7 @@
 // client of a run. Text from anywhere goes in as text nodes. For `bridge` see bridge.js.
 
 import { Client } from '../data/client.js';
+import { keepFile } from '../data/kept.js';
 import { h, oneStop, put, setText } from '../draw/dom.js';
 import { onDrop, readFile, traceName } from './files.js';
 import { createPicture } from './picture.js';
@@ -205,6 +206,7 @@ export function createShell(
       if (one.size > config.limits.upload) return wrong(`That file is larger than ${config.limits.upload >> 20} MB.`);
       const reply = await bridge.call('open_trace', { name, data: await readFile(one) });
       if (reply.kind === 'error') return wrong(reply.text);
+      keepFile(reply.run, name, one);
       replies.push({ ...reply, name });
     }
     if (replies.length) onFiles(replies);

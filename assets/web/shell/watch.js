@@ -2,6 +2,7 @@
 //
 // `mountWatch(root, bridge, config)`; for `bridge` see bridge.js, `config` is visual/server/opening.py's page_config().
 
+import { keptFile } from '../data/kept.js';
 import { choice, h, keep, press, put, recall } from '../draw/dom.js';
 import { First } from './first.js';
 import {
@@ -400,6 +401,8 @@ export function mountWatch(root, bridge, config) {
   async function openAgain(key) {
     const reply = await bridge.call('show', { run: key });
     if (reply.kind !== 'error') return showRecorded(reply, { step: 0 });
+    const kept = reply.expired ? await keptFile(key) : null;
+    if (kept) return shell.openFiles([new File([kept.file], kept.name)], [kept.name]);
     openFirst();
     say(reply.text);
   }
