@@ -85,7 +85,7 @@ export class Lane {
       prompt: sentence(trace.prompt, 4000),
       block:
         typeof block === 'number' && Number.isInteger(block) && block > 0 && block < this.length ? block : this.length,
-      lead: size ? prompt.length % size : 0,
+      promptOverlap: size ? prompt.length % size : 0,
       sees: size ?? null,
       mask: trace.mask_id,
       eos: trace.eos_id,
@@ -101,7 +101,7 @@ export class Lane {
     const say = startOf(start.states, this.length - this.free.length, blank);
     const begun = this.push({
       index: 0,
-      block: [0, Math.min(this.head.block - this.head.lead, this.length)],
+      block: [0, Math.min(this.head.block - this.head.promptOverlap, this.length)],
       columns: { confidence: start.confidence },
       events: { edited: start.edited ?? [] },
       ...start,
@@ -119,7 +119,7 @@ export class Lane {
    * @param {number} i
    */
   blockOf(i) {
-    return Math.floor((i + this.head.lead) / this.head.block);
+    return Math.floor((i + this.head.promptOverlap) / this.head.block);
   }
 
   /** @param {number} i */
