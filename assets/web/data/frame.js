@@ -6,7 +6,7 @@ import { inOrder, strideOf } from './masks.js';
 import { contaminations, reachDepth } from './reach.js';
 import { clean, sentence } from './texts.js';
 
-/** @import { Graph, Look, Step, Top } from './schema.js' */
+/** @import { Graph, Look, StateKind, Step, Top } from './schema.js' */
 /** @import { Hidden, Right, Rows, StepPayload, Tag } from './types.js' */
 /** @import { Lane } from './unpack.js' */
 
@@ -47,6 +47,15 @@ function told(lane, { index, events }) {
       ([name, { length }]) => `${lane.about.events[name]?.title ?? name}: ${length} position${length === 1 ? '' : 's'}`,
     );
   return `Step ${index}. ${parts.join('; ') || 'Nothing changed'}.`;
+}
+
+/**
+ * The sentence about the moment before the first step.
+ * @param {string} states @param {number} given @param {StateKind | undefined} blank
+ */
+export function startOf(states, given, blank) {
+  const masked = [...states].filter((state) => state === blank?.letter).length;
+  return `Start. ${masked} position${masked === 1 ? ' is' : 's are'} ${blank?.title}${given ? `, ${given} ${given === 1 ? 'is' : 'are'} given by the template` : ''}.`;
 }
 
 /** One step, as panels draw it. */

@@ -128,7 +128,7 @@ export interface Head {
   layers: number;
   prompt: string;
   block: number;
-  lead: number;
+  promptOverlap: number; // tokens of the first block that are the prompt's
   sees: number | null;
   mask: number | null;
   eos: number | null;

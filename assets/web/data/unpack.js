@@ -3,7 +3,7 @@
 // and what a server adds or leaves for later in visual/payload.py. All texts are made fit to be shown here.
 
 import { STATES } from './events.js';
-import { CODE, Frame, Slice } from './frame.js';
+import { CODE, Frame, Slice, startOf } from './frame.js';
 import { inflated, receive } from './masks.js';
 import { bare, clean, rounded, sentence, shown } from './texts.js';
 
@@ -20,15 +20,6 @@ const SLICES_AT_ONCE = 64; // region length up to which what is known of every p
  * @param {Verdict} verdict @param {Cause} cause
  */
 export const turned = (verdict, [, , , state, , other]) => state !== verdict.state || other !== null;
-
-/**
- * The sentence about the moment before the first step.
- * @param {string} states @param {number} given @param {StateKind | undefined} blank
- */
-function startOf(states, given, blank) {
-  const masked = [...states].filter((state) => state === blank?.letter).length;
-  return `Start. ${masked} position${masked === 1 ? ' is' : 's are'} ${blank?.title}${given ? `, ${given} ${given === 1 ? 'is' : 'are'} given by the template` : ''}.`;
-}
 
 /** One trace as the viewer holds it. */
 export class Lane {
@@ -94,7 +85,7 @@ export class Lane {
       prompt: sentence(trace.prompt, 4000),
       block:
         typeof block === 'number' && Number.isInteger(block) && block > 0 && block < this.length ? block : this.length,
-      lead: size ? prompt.length % size : 0,
+      promptOverlap: size ? prompt.length % size : 0,
       sees: size ?? null,
       mask: trace.mask_id,
       eos: trace.eos_id,
@@ -110,7 +101,7 @@ export class Lane {
     const say = startOf(start.states, this.length - this.free.length, blank);
     const begun = this.push({
       index: 0,
-      block: [0, Math.min(this.head.block - this.head.lead, this.length)],
+      block: [0, Math.min(this.head.block - this.head.promptOverlap, this.length)],
       columns: { confidence: start.confidence },
       events: { edited: start.edited ?? [] },
       ...start,
@@ -128,7 +119,7 @@ export class Lane {
    * @param {number} i
    */
   blockOf(i) {
-    return Math.floor((i + this.head.lead) / this.head.block);
+    return Math.floor((i + this.head.promptOverlap) / this.head.block);
   }
 
   /** @param {number} i */
