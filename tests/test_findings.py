@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from dard.core.folders import assets
 from dard.experiments import load
 from dard.experiments.endings import OTHER, PERIODIC, part
+from dard.experiments.failures import kind_of
 from dard.experiments.points import Point, points
+from dard.tasks import TASKS
+from dard.trace.metrics import interval
 from dard.trace.words import DONE
 from tests.test_docs import ROOT
 
@@ -109,3 +113,59 @@ def test_the_account_of_who_makes_a_revocation_is_what_was_recorded() -> None:
         f"more effect ({order['ρ confidence']})",
     ):
         assert told in text, told
+
+
+def test_the_account_of_what_loses_answers_is_what_was_recorded() -> None:
+    """The two tables are made of the rows by `dard.cli.tables`; here is what is said around them."""
+    text = told_under("What loses a wrong answer")
+    text = re.sub(r"<!-- (\w+) -->.*?<!-- end \1 -->", "", text)
+    worlds = {world: load(assets("results"), f"failures-{world}") for world in TASKS}
+    wrong = {world: [row for row in results.rows if not row["right"]] for world, results in worlds.items()}
+    kinds = {world: Counter(kind_of(row) for row in rows) for world, rows in wrong.items()}
+
+    def of_all(world: str, kind: str) -> str:
+        return f"{100 * kinds[world][kind] / len(wrong[world]):.0f} %"
+
+    found = {p.variant.name: p for p in points(worlds["sudoku-open"])}
+    ours = {name: [row for row in wrong["sudoku-open"] if row["variant"].startswith(name)] for name in ("DARD", "WINO")}
+
+    def lost(name: str, kind: str = "conflict") -> tuple[str, str]:
+        p = found[name]
+        low, high = interval([float(kind_of(row) == kind) for row in p.rows])
+        of = sum(kind_of(row) == kind for row in p.rows)
+        return f"{100 * of / p.samples:.0f} % ({100 * low:.0f}–{100 * high:.0f})", f"{p.passes:.1f}"
+
+    def back(name: str) -> str:
+        marks = [float(row["diagnosis"]["back"]) for row in ours[name]]
+        low, high = interval(marks)
+        return f"{100 * sum(marks) / len(marks):.1f} % ({100 * low:.0f}–{100 * high:.0f}) of {name}'s"
+
+    (dard, passes), (wino, fast), (saber, slow) = map(lost, ("DARD τ_c=0.5 τ_u=0.8", "WINO τ1=0.6", "Saber n=4"))
+    (remix, each), (plain, four) = map(lost, ("ReMix τ=0.7", "Standard per pass=4"))
+    eager = "Entropy bound (EB-Sampler) γ=0.1"
+    sizes = Counter(row["diagnosis"]["guilty"] for row in wrong["sudoku-open"])
+    count, early = len(wrong["sudoku-open"]), sum(row["diagnosis"]["lost"] <= 2 for row in wrong["sudoku-open"])
+    going = sum(str(row["ended_by"]).startswith("period") for row in ours["DARD"])
+    ended = sum(kind_of(row) == "ending" for row in ours["DARD"])
+    revoked = {world: each["revocation"] for world, each in kinds.items() if each["revocation"]}
+    assert set(revoked) == {"arithmetic"} and lost(eager)[0] == "0 % (0–4)"
+    assert {world for world, each in kinds.items() if each["model"]} == {"countdown", "arithmetic"}
+    assert all(row["diagnosis"]["able"] for row in wrong["sudoku-open"])
+    returned = {row["variant"].split()[0] for row in wrong["sudoku-open"] if row["diagnosis"]["back"]}
+    assert returned == {"DARD", "WINO"} and ended == kinds["sudoku-open"]["ending"]
+    for told in (
+        f"by conflict, {of_all('sudoku-open', 'conflict')} and {of_all('captions', 'conflict')} of them",
+        f"loses it alone, in {of_all('sudoku-unique', 'commit')}",
+        f"{dard} of DARD's runs are lost so in {passes} passes (τ_c 0.5, τ_u 0.8), {wino} of WINO's in {fast}",
+        f"{saber} of Saber's in {slow}, {remix} of ReMix's in {each}, {plain} of standard decoding's in {four}",
+        f"has none in {lost(eager)[1]} passes (0–4), and {lost(eager, 'commit')[0]} commits",
+        f"in {back('DARD')} wrong runs and {back('WINO')}, in no other",
+        f"was seen in {revoked['arithmetic']} runs of all, on arithmetic",
+        f"{going} of DARD's {len(ours['DARD'])} wrong runs ended in a cycle, and {ended} were lost by",
+        f"{early} of the {count} wrong runs were lost in the first two steps",
+        f"in {100 * sizes[1] / count:.0f} % of all masking a single token",
+        f"in {100 * sizes[2] / count:.0f} % it takes two",
+    ):
+        assert told in text, told
+        text = text.replace(told, "")
+    assert not re.findall(r"\d", text)  # nothing is told that was not looked up

@@ -38,7 +38,7 @@ def asked(widget: Notebook, name: Any, data: Any, monkeypatch: pytest.MonkeyPatc
 GOOD: dict[str, dict[str, Any]] = {
     "advance": {}, "causes": {"step": 2, "position": 4, "tried": 0},
     "branch": {"step": 2, "position": 3, "hide": "all"}, "attention": {"step": 2}, "life": {"position": 3},
-    "graph": {"step": 2}, "show": {}, "steps": {"since": 1},
+    "graph": {"step": 2}, "layers": {"step": 2, "position": 4}, "show": {}, "steps": {"since": 1},
     "stop": {}, "export": {"kind": "trace"}, "diagnose": {"expected": "San Diego"},
 }  # fmt: skip
 
