@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from dard.core.errors import InputError
-from dard.models import llada, llada_moe, mask_filling, masked_lm, mmada
+from dard.models import diffusion_gemma, llada, llada_moe, mask_filling, masked_lm, mmada
 from dard.models.base import Model
 from dard.models.checkpoint import first_line, read_json, read_settings
 from dard.models.loading import LoadOptions
@@ -15,7 +15,7 @@ from dard.models.registry import READABLE
 
 # Each module has `matches(config)` and `load(folder, config, asked)`. MMaDA and LLaDA-MoE before
 # LLaDA, whose keys or type they share.
-ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, mask_filling, masked_lm)
+ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, mask_filling, masked_lm, diffusion_gemma)
 
 
 def sees_pictures(folder: str) -> bool:
