@@ -89,6 +89,7 @@ def before(
 ) -> Iterator[Verdict]:
     """The same for the step that this session would make next."""
     model, state = session.model, session.state
+    check_needs(model, frozenset(), "finding causes, by hiding tokens,")
     question, rows = question_about(session, position)
     began = time.perf_counter()
     size = max(1, TOKENS_AT_MOST // len(question.ids)) if "batch" in offers(model) else 1

@@ -27,7 +27,7 @@ from dard.analysis.revocations import judged
 from dard.core.errors import InputError
 from dard.core.state import MASKED, DecodeState
 from dard.decoding.session import Session
-from dard.models.base import Model
+from dard.models.base import Model, check_needs
 from dard.trace import Trace
 from dard.trace.diagnosis import Diagnosis
 from dard.trace.diagnosis_words import diagnosis_sentences, written_in
@@ -86,6 +86,7 @@ class Diagnosing:
     """One diagnosis on its way."""
 
     def __init__(self, done: Finished, expected: Expected | None, every: bool) -> None:
+        check_needs(done.model, frozenset(), "a diagnosis, by masking tokens,")
         self.done, self.every = done, every
         self.states = done.states
         self.last = len(done.states) - 1

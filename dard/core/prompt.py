@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from dard.core.errors import InputError
-from dard.core.state import MASKED, UNMASKED, DecodeState
+from dard.core.state import MASKED, NOISE, UNMASKED, DecodeState
 
 MASK_TEXT = "[MASK]"
 PROMPT_LIMIT = 100_000  # characters; a bound on what we are willing to tokenise at all
@@ -74,6 +74,8 @@ def initial_state(model: Reader, prompt: str | Sequence[int], gen_length: int, b
     """
     if isinstance(prompt, str) and not prompt.strip():
         raise InputError("prompt is empty; write some text, or a template with [MASK]s")
+    if (canvas := getattr(model, "canvas_length", None)) is not None:
+        return canvas_state(model, prompt, gen_length, canvas)
     ids, last = encode_prompt(model, prompt), model.vocab_size - 1
     if not isinstance(model.mask_id, int) or not 0 <= model.mask_id <= last:
         raise InputError(f"model {model.name!r} has mask_id = {model.mask_id}; its ids go from 0 to {last}")
@@ -118,3 +120,23 @@ def initial_state(model: Reader, prompt: str | Sequence[int], gen_length: int, b
         block_length=shadow,
         prompt_overlap=len(before) % size if size else 0,
     ).at_open_block()
+
+
+def canvas_state(model: Reader, prompt: str | Sequence[int], gen_length: int, canvas: int) -> DecodeState:
+    """The same for a model that begins with canvases of noise: as many as `gen_length` takes, each a block. Their
+    noise is drawn when they begin."""
+    if isinstance(prompt, str) and MASK_TEXT in prompt:
+        raise InputError(f"prompt holds [MASK], which model {model.name!r} does not know: it begins as noise")
+    if gen_length == 0:
+        raise InputError("gen_length = 0 is not allowed for a model that begins as noise; it must be 1 or more")
+    ids, last = encode_prompt(model, prompt), model.vocab_size - 1
+    if not ids or any(not 0 <= token <= last for token in ids):
+        raise InputError(f"prompt is not one to {model.max_length} token ids from 0 to {last}")
+    length = -(-gen_length // canvas) * canvas
+    if len(ids) + length > model.max_length:
+        raise InputError(
+            f"prompt of {len(ids)} tokens and canvases of {length} make {len(ids) + length} tokens; "
+            f"this model takes at most {model.max_length}"
+        )
+    nothing = (0.0,) * length
+    return DecodeState(tuple(ids), (0,) * length, NOISE * length, (False,) * length, nothing, nothing, canvas)

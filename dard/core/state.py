@@ -8,11 +8,12 @@ This module knows nothing about models' internals, decoders' rules or pictures.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 MASKED, CANDIDATE, UNMASKED = "M", "C", "U"
 STATE_NAMES = {MASKED: "masked", CANDIDATE: "candidate", UNMASKED: "unmasked"}
+NOISE = "N"  # what a canvas begins as, where a model knows no mask
 BLANK, TENTATIVE, DECIDED = "blank", "tentative", "decided"  # what a state is, whatever it is called
 ROLES = {MASKED: BLANK, CANDIDATE: TENTATIVE, UNMASKED: DECIDED}
 
@@ -30,7 +31,8 @@ class DecodeState:
     is not needed to decide is left out otherwise. `watched`: tokens whose probability is wanted in every table, beside
     the most probable. `hidden`: what the next pass alone shall not see, by hand: the position of a token, and the one
     position whose rows do not see it, None for everyone's. `rows`: cells of a row, and of all, where the answer stands
-    in rows. `idle`: passes up to now that changed no token and no state.
+    in rows. `idle`: passes up to now that changed no token and no state. `drafts`: what would be written now where a
+    token is noise.
     """
 
     prompt: tuple[int, ...]
@@ -50,6 +52,7 @@ class DecodeState:
     hidden: tuple[int, int | None] | None = None
     rows: tuple[int, int] | None = None
     idle: int = 0
+    drafts: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def num_blocks(self) -> int:

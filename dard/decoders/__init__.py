@@ -24,6 +24,7 @@ from dard.decoders.entropy_bound import EntropyBound
 from dard.decoders.predict import Prediction, probability_of
 from dard.decoders.registry import DECODERS, defaults_for, get_decoder, make_settings, register_decoder
 from dard.decoders.remix import Remix
+from dard.decoders.renoise import Renoise
 from dard.decoders.saber import Saber
 from dard.decoders.standard import Standard
 from dard.decoders.threshold import Threshold
@@ -46,6 +47,6 @@ __all__ = [
     "sweep",
 ]
 
-for _own in (Dard, Wino, Saber, Standard, Threshold, EntropyBound, Dapd, Remix, Edit):
+for _own in (Dard, Wino, Saber, Standard, Threshold, EntropyBound, Dapd, Remix, Edit, Renoise):
     register_decoder(_own)
 load_packages("dard.decoders", lambda entry: register_decoder(entry.load()))

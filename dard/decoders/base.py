@@ -37,6 +37,7 @@ class Decision:
 
     `columns`, `paths`, `events`, `notes`, `facts`, `graph` and `soft` are for the trace; what `About` does not declare
     is not recorded. `soft`: positions, and the words [n, k] they are made of in the next pass, with shares [n, k].
+    `drafts`: what would be written now where a token is noise.
     """
 
     tokens: dict[int, int] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Decision:
     paths: dict[str, tuple[Sequence[int], Prediction]] = field(default_factory=dict)
     events: dict[str, list[int]] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
+    drafts: dict[int, int] = field(default_factory=dict)
     facts: dict[str, float] = field(default_factory=dict)
     graph: Graph | None = None
     soft: tuple[Sequence[int], Tensor, Tensor] | None = None
@@ -98,6 +100,10 @@ class Decoder(ABC):
     def begin_block(self, settings: Any, state: DecodeState) -> Any:
         """The memory a block starts with; `state.memory` is what the previous block left."""
         return None
+
+    def opened(self, model: Model, settings: Any, state: DecodeState) -> DecodeState:
+        """The state that a block begins with."""
+        return replace(state, memory=self.begin_block(settings, state))
 
     @abstractmethod
     def ask(self, model: Model, settings: Any, state: DecodeState) -> Question:

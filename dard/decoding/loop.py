@@ -20,7 +20,7 @@ from torch import Tensor
 
 from dard.core.errors import InputError
 from dard.core.settings import Settings
-from dard.core.state import MASKED, UNMASKED, DecodeState, changes
+from dard.core.state import MASKED, ROLES, UNMASKED, DecodeState, changes
 from dard.decoders.base import Decision, Decoder, block_places
 from dard.decoders.registry import declared_events
 from dard.decoding import watch
@@ -206,7 +206,7 @@ def finish_step(
         raise InputError(f"{told(decoder, state)} did not end the decode, and a trace holds {MAX_STEPS} steps")
     moved = after.at_open_block() if done else after
     if done and not moved.finished:
-        moved = replace(moved, memory=decoder.begin_block(settings, moved))
+        moved = decoder.opened(model, settings, moved)
     step = make_step(decoder, model, settings, state, after, question, decision)
     step.ended_by = (decision.ended_by or DONE) if done else None
     step.goes_on = not done and set(after.states) == {UNMASKED}
@@ -318,6 +318,7 @@ def apply(state: DecodeState, decision: Decision) -> DecodeState:
         reliability=tuple(reliability),
         step=state.step + 1,
         memory=decision.memory,
+        drafts=decision.drafts,
         hidden=None,
         opening=state.opening or state,
     )
@@ -341,9 +342,10 @@ def make_step(
         tokens=list(after.tokens),
         states=after.states,
         columns={"confidence": [round(c, 6) for c in after.confidence]},
-        events=events(before, after, decision, declared_events(about)),
+        events=events(before, after, decision, decoder),
         facts={name: round(float(value), 6) for name, value in decision.facts.items()},
         hidden=before.hidden,
+        drafts=dict(after.drafts),
     )
     step._link = StepContext(
         list(before.tokens),
@@ -353,6 +355,7 @@ def make_step(
         model.num_layers,
         settings.as_dict(),
         about.kinds,
+        before.drafts,
     )
     for column in about.columns:
         if column.name in decision.columns:
@@ -369,10 +372,14 @@ def make_step(
     return step
 
 
-def events(before: DecodeState, after: DecodeState, decision: Decision, declared: set[str]) -> dict[str, list[int]]:
-    """What happened: read off the states before and after, and what the decoder says of its own."""
-    kinds = changes(before.states, after.states, before.tokens, after.tokens, decision.events.get("accepted", ()))
-    revoked = kinds.pop("demoted", [])
+def events(before: DecodeState, after: DecodeState, decision: Decision, decoder: Decoder) -> dict[str, list[int]]:
+    """What happened: read off the states before and after, and what the decoder says of its own. One with states of its
+    own says all of it."""
+    declared = declared_events(decoder.about)
+    kinds: dict[str, list[int]] = {}
+    if set(decoder.states) <= ROLES.keys():
+        kinds = changes(before.states, after.states, before.tokens, after.tokens, decision.events.get("accepted", ()))
+    revoked = kinds.pop("demoted", decision.events.get("demoted", []))
     own = {name: sorted(positions) for name, positions in decision.events.items() if name in declared}
     own["waiting"] = [i for i in own.get("waiting", ()) if after.states[i] == MASKED]
     return {name: positions for name, positions in {**kinds, **own, "demoted": revoked}.items() if positions}

@@ -17,7 +17,7 @@ from dard.core.prompt import initial_state
 from dard.core.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED, DecodeState
 from dard.decoders import Decoder, get_decoder, make_settings
 from dard.decoding import loop
-from dard.models.base import Model, check_needs
+from dard.models.base import NO_MASK, Model, check_needs
 from dard.tasks.judge import laid_out
 from dard.trace import Step, Trace
 from dard.trace.records import Start
@@ -72,7 +72,7 @@ class Session:
         self._cancelled = threading.Event()
 
     def _begin(self, state: DecodeState) -> DecodeState:
-        return state if state.finished else replace(state, memory=self.decoder.begin_block(self.settings, state))
+        return state if state.finished else self.decoder.opened(self.model, self.settings, state)
 
     # Where it stands.
 
@@ -173,6 +173,7 @@ class Session:
         A token without a state becomes a candidate if the position was masked, and keeps its state otherwise.
         """
         old = self.state
+        check_needs(self.model, frozenset(), "an edit by hand")
         self._check_position(position)
         wanted = self._read_state(state)
         token_id = None if token is None else self._read_token(token)
@@ -217,6 +218,7 @@ class Session:
         "'Diego' at 4 was hidden from everyone in this pass, by hand)."
         """
         state = self.state
+        check_needs(self.model, frozenset(), "hiding a token")
         if check is not None:
             self._check_position(check)
         first, last = -len(state.prompt), len(state.tokens) - 1
@@ -308,13 +310,16 @@ class Session:
     def trace(self) -> Trace:
         """Everything up to now."""
         start, model = self._start, self.model
-        seen = {model.mask_id, *start.prompt, *start.tokens}
+        noise = model.mask_id == NO_MASK
+        seen = {*start.prompt, *start.tokens} | (set() if noise else {model.mask_id})
         for entry in self._steps:
-            seen.update(entry.tokens)
+            seen.update(entry.read)
             for table in (*entry.paths.values(), *([entry.soft] if entry.soft else ())):
                 seen.update(table.ids)
         ends = {model.eos_id, *getattr(model, "end_ids", ())}
         settings = self.settings.as_dict()
+        told = zip(self.state.tokens, self.state.states, strict=True)
+        text = [token for token, state in told if state == UNMASKED or not noise]  # noise is none
         return Trace(
             model=model.name,
             num_layers=model.num_layers,
@@ -323,7 +328,7 @@ class Session:
             about=self.decoder.describe(settings),
             prompt=self.prompt,
             prompt_tokens=list(start.prompt),
-            mask_id=model.mask_id,
+            mask_id=None if noise else model.mask_id,
             eos_id=model.eos_id,
             fixed=list(start.fixed),
             start=Start(
@@ -335,7 +340,7 @@ class Session:
             steps=self.steps,
             token_text={token: model.token_text(token) for token in sorted(seen)},
             block_size=getattr(model, "block_size", None),
-            text=model.decode(list(itertools.takewhile(lambda token: token not in ends, self.state.tokens))),
+            text=model.decode(list(itertools.takewhile(lambda token: token not in ends, text))),
         )
 
 

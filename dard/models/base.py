@@ -16,6 +16,8 @@ from torch import Tensor
 
 from dard.core.errors import InputError
 
+NO_MASK = -1  # the mask of a model that begins as noise
+
 
 @dataclass(frozen=True)
 class Question:
@@ -33,11 +35,17 @@ class Question:
     soft: Soft | None = None
     frozen: Frozen | None = None
     layers: tuple[int, ...] = ()
+    noise: Noise | None = None
 
     @property
     def needs(self) -> frozenset[str]:
         """What a model must offer to answer it."""
-        asked = {"attention": bool(self.attention), "layers": bool(self.layers), "soft": self.soft is not None}
+        asked = {
+            "attention": bool(self.attention),
+            "layers": bool(self.layers),
+            "soft": self.soft is not None,
+            "noise": self.noise is not None,
+        }
         return frozenset(name for name, wanted in asked.items() if wanted)
 
 
@@ -62,6 +70,15 @@ class Soft:
         total = self.weights.sum(dim=1, dtype=torch.float32)
         if not bool((self.weights >= 0).all() & ((total - 1).abs() < 0.01).all()):  # bfloat16 counts to three digits
             raise InputError("the weights of a soft input must be 0 or more and sum to 1 at every position")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """That the last canvas of the sequence is being denoised: where the prompt ends, and what the pass before told of
+    it, as the model's `conditioning` has it (None: it is the first)."""
+
+    prompt: int
+    told: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +114,9 @@ class Model(Protocol):
       offer;
     - `with_image(*images)`, which gives a model with another `prefix`: "images";
     - `with_thinking()`, which gives a model that is told to think before it answers: "think";
-    - `with_prefill(text)`, which gives a model that finds its answer begun with a text: "prefill".
+    - `with_prefill(text)`, which gives a model that finds its answer begun with a text: "prefill";
+    - `conditioning(logits)` and `canvas_length`: "noise". It knows no mask, its `mask_id` is NO_MASK, and it denoises
+      canvases of so many random tokens; a pass is told what the one before made of a canvas.
 
     It may also have `encode_piece(text)`, for a piece of a template, which a chat model must not wrap; `prefix` and
     `suffix`, token ids before every prompt and at the end of every region; `end_ids`, further tokens that end a text;
@@ -149,8 +168,10 @@ def check_needs(model: Model, needs: frozenset[str], who: str) -> None:
     dard.core.errors.InputError: it needs soft inputs, which model 'los-diego' does not offer; it offers nothing but...
     """
     able = offers(model)
+    if "noise" in able - needs:
+        raise InputError(f"{who} needs masks, which model {model.name!r} does not know: it begins as noise")
     if missing := needs - able:
-        spoken = [{"soft": "soft inputs"}.get(name, name) for name in sorted(missing)]
+        spoken = [{"soft": "soft inputs", "noise": "a canvas of noise"}.get(name, name) for name in sorted(missing)]
         raise InputError(
             f"{who} needs {' and '.join(spoken)}, which model {model.name!r} does not offer; "
             f"it offers {', '.join(sorted(able)) or 'nothing but logits'}"

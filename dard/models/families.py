@@ -7,7 +7,7 @@ from pathlib import Path
 from types import ModuleType
 
 from dard.core.errors import InputError
-from dard.models import llada, llada2, llada_moe, mask_filling, masked_lm, mmada
+from dard.models import diffusion_gemma, llada, llada2, llada_moe, mask_filling, masked_lm, mmada
 from dard.models.base import Model
 from dard.models.checkpoint import first_line, read_json, read_settings
 from dard.models.loading import LoadOptions
@@ -16,7 +16,7 @@ from dard.models.registry import READABLE
 # Each module has `matches(config)`, `load(folder, config, asked)` and `COMPARED`: with what its families were compared,
 # and what of them never ran here; and in `MAY_BE_TOLD` what of `attention` and `shift` a user may say. MMaDA and
 # LLaDA-MoE before LLaDA, whose keys or type they share.
-ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, llada2, mask_filling, masked_lm)
+ADAPTERS: tuple[ModuleType, ...] = (mmada, llada_moe, llada, llada2, mask_filling, masked_lm, diffusion_gemma)
 
 
 def sees_pictures(folder: str) -> bool:

@@ -142,6 +142,15 @@ CARDS: dict[str, Card] = {
         chat=True,
         attention="block:32",
     ),
+    "diffusiongemma-26b-a4b-it": Card(
+        "DiffusionGemma: canvases of 256 random tokens and no mask, for decoders of noise",
+        "26 B, of which 4 B work at a time",
+        "52 GB in bfloat16",
+        "Apache-2.0",
+        hub="google/diffusiongemma-26B-A4B-it",
+        defaults={"gen_length": 256},
+        chat=True,
+    ),
     "sdar-1.7b-chat": Card(
         "SDAR, block-causal: no block of 4 sees a later one",
         "1.7 B",
@@ -305,8 +314,8 @@ CARDS: dict[str, Card] = {
 
 ANY_OTHER = "a hub id or a folder"
 READABLE = (
-    "LLaDA, LLaDA-MoE, LLaDA2, MMaDA, Dream, SDAR, Fast-dLLM v2, BERT, DistilBERT, RoBERTa, ModernBERT, "
-    "and mask-filling Llama, Qwen2, Qwen3 and Qwen3-MoE"
+    "LLaDA, LLaDA-MoE, LLaDA2, MMaDA, Dream, SDAR, Fast-dLLM v2, DiffusionGemma, BERT, DistilBERT, RoBERTa, "
+    "ModernBERT, and mask-filling Llama, Qwen2, Qwen3 and Qwen3-MoE"
 )
 OTHER = Card(
     f"any checkpoint of these families: {READABLE}",

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from dard.core.state import NOISE, UNMASKED
 from dard.trace.about import About, Column, Event, Path, StateKind
 from dard.trace.records import Step
 from dard.trace.words import SPEAKERS, Words, number
 
-NOISE, DRAFT, ACCEPTED, COMMITTED = "N", "D", "A", "U"
+DRAFT, ACCEPTED, COMMITTED = "D", "A", UNMASKED
 NAME = "recorded noise"
 BOUND, TEMPERATURE, MEAN = "entropy_bound", "temperature", "mean_entropy"  # facts of a step
 STABLE, LAST_PASS = "a canvas that was stable and sure", "its last pass"  # how a canvas ends

@@ -28,7 +28,11 @@ def traces() -> dict[str, Trace]:
     """The gallery's, and one of each decoder that has no case there, of a model whose numbers are written down."""
     found = {path.name.split(".")[0]: Trace.load(path) for path in sorted(assets("gallery").glob("*.trace.json.gz"))}
     shown = {trace.decoder for trace in found.values()}
-    return found | {name: dard.decode(los_diego(), LOS_DIEGO, name) for name in DECODERS if name not in shown}
+    return found | {
+        name: dard.decode(los_diego(), LOS_DIEGO, name)
+        for name, decoder in DECODERS.items()
+        if name not in shown and "noise" not in decoder.needs
+    }
 
 
 def drawn() -> dict[str, dict[str, Any]]:
