@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: app test test-long check format pictures docs site wheel space clean
+.PHONY: app test test-long check format pictures docs site wheel space lock audit clean
 
 app: $(VENV)/.installed
 	$(BIN)/python app.py
@@ -45,6 +45,16 @@ site: $(VENV)/.installed docs
 space: $(VENV)/.installed
 	$(BIN)/python -m visual.space $(or $(SPACE),$(error name the Space: make space SPACE=owner/name)) $(DRY)
 
+# What is installed, by version and hash, after a change of requirements.txt.
+lock:
+	PYTHON=$(PYTHON) .ci/lock.sh
+
+# Whether anything that is locked has a known weakness; asks a database on the network.
+audit:
+	$(PYTHON) -m venv $(VENV)-audit
+	$(VENV)-audit/bin/pip install --quiet --disable-pip-version-check pip-audit
+	$(VENV)-audit/bin/pip-audit --require-hashes --disable-pip -r requirements.lock
+
 # From nothing: a build folder left over would put files into the wheel that are no longer there.
 wheel: $(VENV)/.installed-dev
 	rm -rf build dist
@@ -58,11 +68,12 @@ browser:
 	{ command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
 	{ echo "The browser tests need Chromium or Chrome: install it and run 'make test' again."; exit 1; }
 
-# torch first and alone: a looser requirement of another package would pull the CUDA build.
-$(VENV)/.installed: requirements.txt
+# Everything that is locked, then torch alone, whose builds differ: nothing of the lock asks for it.
+$(VENV)/.installed: requirements.txt requirements.lock
 	@test -d $(VENV) || $(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null || \
 	{ echo "DARD Studio needs Python 3.11, 3.12 or 3.13; $(PYTHON) is $$($(PYTHON) -V 2>/dev/null || echo missing). Name another one: make app PYTHON=python3.12"; exit 1; }
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --disable-pip-version-check $$(grep '^torch==' requirements.txt)
 	$(BIN)/pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
@@ -81,4 +92,4 @@ node_modules/.installed: package.json $(VENV)/.installed-dev
 	touch $@
 
 clean:
-	rm -rf $(VENV) node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-audit node_modules build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

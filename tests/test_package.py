@@ -21,6 +21,7 @@ import dard
 from dard.cli import main as command_line
 from dard.core.folders import assets
 from tests.helpers import started
+from visual import pinned
 
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -203,3 +204,17 @@ def test_no_torch_until_a_model_is_loaded(code: str, tmp_path: Path) -> None:
     heavy = "heavy = {'torch', 'transformers', 'gradio', 'plotly'} & set(sys.modules); assert not heavy, heavy"
     command = [sys.executable, "-c", f"import sys; {code}; {heavy}", TRACES[0]]
     subprocess.run(command, check=True, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT)})
+
+
+def test_the_lock_holds_everything_that_is_required_and_names_no_machine(tmp_path: Path) -> None:
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    locked = {name: version for name, version, _ in pinned.ENTRY.findall(text)}
+    required = dict(line.split("==") for line in lines("requirements.txt") if "==" in line)
+    version = required.pop("torch")
+    assert {name.replace("_", "-"): each for name, each in required.items()}.items() <= locked.items()
+    assert "torch" not in locked and not any(name.startswith(("nvidia", "cuda", "triton")) for name in locked)
+    assert text.count("--hash=sha256:") > len(locked) > 50 and version
+    assert not re.search(r"https?://|file:|--index|--find|/(tmp|home|root|opt)/", text)
+    wrong = tmp_path / "requirements.lock"
+    wrong.write_text("pytest==0.1 \\\nnowhere==1 \\\nnever==1 ; sys_platform == 'x' \\\n", encoding="utf-8")
+    assert [each.split()[0] for each in pinned.unlike_locked(wrong)] == ["pytest", "nowhere"]

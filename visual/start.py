@@ -18,6 +18,7 @@ from dard.decoding.scheduler import Scheduler
 from dard.models import offers
 from dard.models.placement import read_placement
 from visual.page import build_page, launch_options
+from visual.pinned import unlike_locked
 from visual.server.passes import REMOTE, borrowed, on_zero_gpu
 from visual.server.studio import Studio
 
@@ -53,6 +54,8 @@ def serve(
     if mcp:
         need("--mcp", "mcp", "mcp")
     Scheduler.together = not serial
+    if "SPACE_ID" in os.environ and (other := unlike_locked()):
+        print(f"dard: not what this version was tried with: {', '.join(other)}", file=sys.stderr)
     if on_zero_gpu():
         for function in REMOTE:
             borrowed(function)
