@@ -18,6 +18,7 @@ from dard.decoding.scheduler import Scheduler
 from dard.models import offers
 from dard.models.placement import read_placement
 from visual.page import build_page, launch_options
+from visual.server import selftest
 from visual.server.passes import REMOTE, borrowed, on_zero_gpu
 from visual.server.studio import Studio
 
@@ -47,7 +48,7 @@ def serve(
         need("--mcp", "mcp", "mcp")
     Scheduler.together = not serial
     if on_zero_gpu():
-        for function in REMOTE:
+        for function in (*REMOTE, selftest.remote_check):
             borrowed(function)
         for name in studio.models.names:  # what is loaded later would not be there in the process that has the GPU
             try:
@@ -59,6 +60,8 @@ def serve(
                     f"{name} could not be loaded when this Space was started, which must be done anew: {error}"
                 )
                 print(f"dard: {studio.models.missing[name]}", file=sys.stderr)
+    if "SPACE_ID" in os.environ:
+        selftest.check(studio.models)
     try:
         build_page(studio).launch(server_name=host, server_port=port, mcp_server=mcp, **launch_options())
     except (OSError, OverflowError):
