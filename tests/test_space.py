@@ -104,6 +104,7 @@ def test_without_a_network_a_space_works_and_says_which_model_it_cannot_have(tmp
         client = Client(url, verbose=False)
         health = client.predict(api_name="/health")
         assert list(health["models"]) == offered and health["borrows_gpu"] is borrows
+        assert list(health["self_test"]) == ["embedded"] and health["self_test"]["embedded"]["ok"]
         # Where a GPU is borrowed, what was not loaded at the start would not be there beside it.
         assert isinstance(health["models"]["embedded"], dict) and health["models"]["embedded"]["device"] == "cpu"
         with pytest.raises(AppError, match="the hub cannot be reached") as error:

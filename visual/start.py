@@ -19,6 +19,7 @@ from dard.models import offers
 from dard.models.placement import read_placement
 from visual.page import build_page, launch_options
 from visual.pinned import unlike_locked
+from visual.server import selftest
 from visual.server.passes import REMOTE, borrowed, on_zero_gpu
 from visual.server.studio import Studio
 
@@ -57,7 +58,7 @@ def serve(
     if "SPACE_ID" in os.environ and (other := unlike_locked()):
         print(f"dard: not what this version was tried with: {', '.join(other)}", file=sys.stderr)
     if on_zero_gpu():
-        for function in REMOTE:
+        for function in (*REMOTE, selftest.remote_check):
             borrowed(function)
         for name in studio.models.names:  # what is loaded later would not be there in the process that has the GPU
             try:
@@ -69,6 +70,8 @@ def serve(
                     f"{name} could not be loaded when this Space was started, which must be done anew: {error}"
                 )
                 print(f"dard: {studio.models.missing[name]}", file=sys.stderr)
+    if "SPACE_ID" in os.environ:
+        selftest.check(studio.models)
     told = os.environ.get("DARD_HOSTS", "").split(",")
     names = [each.strip().lower() for each in (*hosts, *told) if each.strip()]
     try:

@@ -18,11 +18,12 @@ from dard.checkup.report import Notes
 from dard.models.base import Model
 
 CHANGED_AT_MOST = 0.25  # of the most probable tokens, on random text, where many a choice is close
+ZERO_ROWS = 0.2  # of a matrix: so many are no accident
 AT_ONCE = 1 << 24  # numbers that are looked at together
 
 
 def weights(notes: Notes, model: Model) -> None:
-    """No weight is left over, and none is NaN or infinite."""
+    """No weight is left over, none is NaN or infinite, and no matrix is half empty."""
     network: Any = getattr(model, "network", None)
     if network is None:
         notes.add("skipped", "weights", "This model has no weights.")
@@ -38,6 +39,11 @@ def weights(notes: Notes, model: Model) -> None:
         told = f"{bad[0]} holds NaN or infinity, as do {len(bad) - 1} other tensors."
         notes.add("fail", "weights", told, tensors=bad[:20])
         return
+    empty = [name for name, weight in network.named_parameters() if half_empty(weight, int(network.config.vocab_size))]
+    if empty:
+        told = f"{empty[0]} has many rows of nothing but zeros, as have {len(empty) - 1} others: it was loaded in part."
+        notes.add("fail", "weights", told, tensors=empty[:20])
+        return
     count = sum(weight.numel() for weight in network.parameters())
     kinds = ", ".join(sorted({str(w.dtype).removeprefix("torch.") for w in network.parameters()}))
     notes.add("ok", "weights", f"{count:,} weights in {kinds}, all of them finite.", weights=count)
@@ -47,6 +53,14 @@ def finite(weight: Tensor) -> bool:
     if not weight.is_floating_point():
         return True
     return all(bool(torch.isfinite(part).all()) for part in weight.detach().flatten().split(AT_ONCE))
+
+
+def half_empty(weight: Tensor, vocabulary: int) -> bool:
+    """Whether a matrix, or one of several experts in a tensor, has rows of zeros: words may, layers do not."""
+    if weight.dim() < 2 or vocabulary in weight.shape or not weight.is_floating_point():
+        return False
+    zeros = (weight.detach() == 0).all(dim=-1).float().mean(dim=-1)
+    return bool((zeros > ZERO_ROWS).any())
 
 
 def activations(notes: Notes, model: Model) -> None:

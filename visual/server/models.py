@@ -59,6 +59,7 @@ class Models:
         self.loading = loading
         self.loaded: dict[str, Model] = {}
         self.missing: dict[str, str] = {}  # models that cannot be had any more, and why
+        self.checked: dict[str, dict[str, Any]] = {}  # what the doctor said of models when a Space started
         self._lock = threading.Lock()
         self._one_at_a_time = threading.Lock()
         self._arrivals: dict[str, Arrival] = {}

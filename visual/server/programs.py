@@ -41,7 +41,7 @@ class Programs:
 
     @endpoint(PROGRAMS)
     def health(self) -> dict:
-        """What is loaded, on which device, and how much memory it takes."""
+        """What is loaded, on which device, and how much memory it takes; on a Space, what its self-test found."""
         from dard.models.memory import memory_report
 
         models, runs = self.studio.models, self.studio.runs
@@ -54,6 +54,7 @@ class Programs:
             "runs": len(runs.kept),
             "under_way": sum(SCHEDULERS[name].jobs for name in models.names),
             "borrows_gpu": on_zero_gpu(),
+            "self_test": dict(models.checked),
         }
 
     @endpoint(PROGRAMS, queue=True, needs_model=True)
