@@ -207,7 +207,7 @@ def test_what_is_no_mix_is_refused(places: Any, ids: Any, weights: Any, sentence
 def test_what_the_families_offer(one_layer: Family) -> None:
     name, model, _ = one_layer
     own = {"mmada": {"freeze", "images"}}.get(name, set() if name in ENCODERS else {"freeze"})
-    own |= {"think"} if model.chat and name != "llada" else set()  # whose template knows of no thinking
+    own |= {"think"} if model.chat and name not in ("llada", "llada2") else set()  # whose template knows of no thinking
     assert offers(model) == {"attention", "soft", "batch", "prefill"} | own
     check_needs(model, frozenset({"attention", "soft"}), "anybody")
 
