@@ -108,7 +108,7 @@ def glm_config(config: dict[str, Any], ids: dict[str, Any]) -> Glm4MoeConfig:
             n_shared_experts=config["num_shared_experts"],
             n_group=config["n_group"],
             topk_group=config["topk_group"],
-            norm_topk_prob=config.get("norm_topk_prob", True),
+            norm_topk_prob=config.get("norm_topk_prob", True) and config["num_experts_per_tok"] > 1,
             routed_scaling_factor=config["routed_scaling_factor"],
             moe_intermediate_size=config["moe_intermediate_size"],
             first_k_dense_replace=config["first_k_dense_replace"],

@@ -18,6 +18,8 @@ from transformers import (
     BertForMaskedLM,
     DistilBertConfig,
     DistilBertForMaskedLM,
+    Glm4MoeConfig,
+    Glm4MoeForCausalLM,
     LlamaForCausalLM,
     ModernBertConfig,
     ModernBertForMaskedLM,
@@ -186,9 +188,41 @@ def write_llada2(folder: Path, layers: int = 1) -> Written:
     tokenizer = llada2_tokenizer()
     known = tokenizer.get_vocab()
     ids = {"mask_token_id": known["<|mask|>"], "eos_token_id": known["<|endoftext|>"], "pad_token_id": 256}
-    network = write_llada2_files(folder, small_config(layers, len(tokenizer) + 5, **ids), 13)
+    literal = write_llada2_files(folder, small_config(layers, len(tokenizer) + 5, **ids), 13)
     save_tokenizer(folder, tokenizer, "PreTrainedTokenizerFast")
-    return folder, network
+    return folder, as_glm(literal.config, literal.weights)
+
+
+def as_glm(config: dict[str, Any], weights: dict[str, torch.Tensor]) -> Any:
+    """The same network in transformers' words, for tests that look into one; its numbers are checked against the
+    literal one in test_llada2.py."""
+    same = ("hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads")
+    same += ("head_dim", "vocab_size", "rms_norm_eps", "num_experts_per_tok", "n_group", "topk_group", "use_qk_norm")
+    same += ("routed_scaling_factor", "moe_intermediate_size", "first_k_dense_replace", "max_position_embeddings")
+    rope = {"rope_type": "default", "rope_theta": float(config["rope_theta"]), "partial_rotary_factor": 0.5}
+    own = {name: config[name] for name in same} | {"rope_parameters": rope, "num_mtp_layers": 0, "n_shared_experts": 1}
+    network = Glm4MoeForCausalLM(Glm4MoeConfig(n_routed_experts=config["num_experts"], **own))
+    found: dict[str, torch.Tensor] = {}
+    for name, weight in weights.items():
+        name = name.replace("word_embeddings", "embed_tokens").replace(".attention.dense", ".self_attn.o_proj")
+        name = name.replace("expert_bias", "e_score_correction_bias")
+        name = re.sub(r"attention\.(query|key)_layernorm", lambda m: f"self_attn.{m[1][0]}_norm", name)
+        if "query_key_value" in name:
+            sizes = [config["head_dim"] * config[f"num_{of}_heads"] for of in ("attention", "key_value", "key_value")]
+            for letter, part in zip("qkv", weight.split(sizes), strict=True):
+                found[name.replace("attention.query_key_value", f"self_attn.{letter}_proj")] = part
+        elif ".experts." not in name:
+            found[name] = weight
+    for n in range(config["first_k_dense_replace"], config["num_hidden_layers"]):
+        place = f"model.layers.{n}.mlp.experts"
+        every = [
+            {part: weights[f"{place}.{e}.{part}_proj.weight"] for part in ("gate", "up", "down")}
+            for e in range(config["num_experts"])
+        ]
+        found[f"{place}.gate_up_proj"] = torch.stack([torch.cat([each["gate"], each["up"]]) for each in every])
+        found[f"{place}.down_proj"] = torch.stack([each["down"] for each in every])
+    network.load_state_dict(found)
+    return network.eval()
 
 
 def llada2_tokenizer() -> Any:

@@ -187,7 +187,8 @@ class Literal:
         kept = sorted(groups, key=lambda g: -groups[g])[: self.config["topk_group"]]
         experts = sorted((g * size + i for g in kept for i in range(size)), key=lambda e: -chosen_by[e])
         experts = experts[: self.config["num_experts_per_tok"]]
-        total = sum(float(score[e]) for e in experts) + 1e-20 if self.config["norm_topk_prob"] else 1.0
+        shared = self.config["norm_topk_prob"] and len(experts) > 1  # one alone weighs what its score says
+        total = sum(float(score[e]) for e in experts) + 1e-20 if shared else 1.0
         out = self.mlp(x, f"{name}.shared_experts")
         for e in experts:
             weight = float(score[e]) / total * self.config["routed_scaling_factor"]

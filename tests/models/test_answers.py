@@ -287,7 +287,7 @@ def test_threads_do_not_watch_each_others_layers() -> None:
 def test_what_the_families_offer(one_layer: Family) -> None:
     name, model, _ = one_layer
     own = {"mmada": {"freeze", "images"}}.get(name, set() if name in ENCODERS else {"freeze"})
-    own |= {"think"} if model.chat and name != "llada" else set()  # whose template knows of no thinking
+    own |= {"think"} if model.chat and name not in ("llada", "llada2") else set()  # whose template knows of no thinking
     assert offers(model) == {"attention", "layers", "soft", "batch", "prefill"} | own
     check_needs(model, frozenset({"attention", "soft"}), "anybody")
 

