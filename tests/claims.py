@@ -40,6 +40,13 @@ def verdict(trace: dard.Trace, step: Step, position: int) -> dard.Verdict:
     return found
 
 
+def diagnosis(trace: dard.Trace) -> dard.Diagnosis:
+    """Where a trace of the embedded model was lost; looked for once."""
+    if trace.diagnosis is None:
+        trace.diagnosis = dard.diagnose(trace, dard.load_model(trace.model))
+    return trace.diagnosis
+
+
 CHECKS: dict[str, Check] = {
     # at a step and a position
     "token": lambda wanted, trace, step, position: trace.word(step.tokens[position]) == wanted,
@@ -92,6 +99,15 @@ CHECKS: dict[str, Check] = {
     "alike": lambda wanted, trace, step, position: len({trace.text.split()[cell] for cell in wanted}) == 1,
     "ended_by": lambda wanted, trace, step, position: (trace.ended_by or "").startswith(wanted),
     "passes": lambda wanted, trace, step, position: trace.num_steps == wanted,
+    # of where it was lost
+    "diagnosed": lambda wanted, trace, step, position: diagnosis(trace).kind == wanted,
+    "lost": lambda wanted, trace, step, position: diagnosis(trace).lost == wanted,
+    "winnable": lambda wanted, trace, step, position: diagnosis(trace).winnable == wanted,
+    "guilty": lambda wanted, trace, step, position: diagnosis(trace).guilty == wanted,
+    "alone": lambda wanted, trace, step, position: diagnosis(trace).alone == wanted,
+    "saved_by": lambda wanted, trace, step, position: (
+        {each.setting: [each.value, each.passes] for each in diagnosis(trace).saved_by} == wanted
+    ),
     "never": lambda wanted, trace, step, position: not any(one.happened(wanted) for one in trace.steps),
 }
 

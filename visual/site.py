@@ -13,6 +13,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from dard.analysis.causes import examine
+from dard.analysis.diagnosis import diagnose
 from dard.decoding.session import Session
 from dard.models import load_model
 from dard.trace import Trace
@@ -48,7 +50,7 @@ def write_gallery(out: Path, studio: Studio) -> list[tuple[dict[str, Any], str]]
     for case, path in zip(gallery(), sorted(GALLERY.glob("*.json")), strict=True):
         trace = Trace.load(path.with_suffix(".trace.json.gz"))
         state = {"step": case.get("step", 0), "position": case.get("select", -1)}
-        lanes = decoded(studio, case["prompt"], case["lanes"])
+        lanes = {name: each.trace for name, each in decoded(studio, case["prompt"], case["lanes"]).items()}
         stem = out / "gallery" / path.stem
         stem.with_suffix(".html").write_text(replay_html(trace, case["name"], state), encoding="utf-8")
         Path(f"{stem}-compared.html").write_text(replay_html(lanes, case["name"]), encoding="utf-8")
@@ -57,21 +59,36 @@ def write_gallery(out: Path, studio: Studio) -> list[tuple[dict[str, Any], str]]
     return written
 
 
-def decoded(studio: Studio, prompt: str, lanes: list[dict[str, Any]]) -> dict[str, Trace]:
+def decoded(studio: Studio, prompt: str, lanes: list[dict[str, Any]]) -> dict[str, Session]:
     """Decodes side by side, by the names they have on the page."""
     sessions = [Session(studio.models.load(MODEL), prompt, lane["decoder"], **lane["settings"]) for lane in lanes]
-    return {name: session.run() for name, session in zip(lane_names(sessions), sessions, strict=True)}
+    for session in sessions:
+        session.run()
+    return dict(zip(lane_names(sessions), sessions, strict=True))
 
 
 def write_learn(out: Path, studio: Studio) -> None:
     """The tour, and for each of its pages what the server would answer."""
     for number, lesson in enumerate(lessons()):
         show = lesson["show"]
-        traces = decoded(studio, show["prompt"], show.get("lanes") or [show])
+        sessions = decoded(studio, show["prompt"], show.get("lanes") or [show])
+        traces = {name: told(session, lesson["reveal"]) for name, session in sessions.items()}
         payloads = [payload(trace, name if "lanes" in show else None, lives=True) for name, trace in traces.items()]
         reply = {"kind": "lanes", "run": "recorded", "payloads": payloads}
         (out / "learn" / f"{number}.txt").write_text(pack(reply), encoding="ascii")
     (out / "learn.html").write_text(tab_html("learn", {"lessons": lessons()}), encoding="utf-8")
+
+
+def told(session: Session, reveal: dict[str, Any]) -> Trace:
+    """A trace with what the panel of a page's answer would ask the server for."""
+    trace = session.trace
+    if reveal.get("side") == "diagnosis":
+        trace.diagnosis = diagnose(session)
+    if reveal.get("side") == "causes":
+        *_, verdict = examine(session, reveal["step"], reveal["position"])
+        trace.causes = [verdict]
+    trace.learn(session.model.token_text)
+    return trace
 
 
 def write_results(out: Path) -> None:

@@ -51,6 +51,10 @@ def test_learn(site: str, visit: Visiting) -> None:
         page.get_by_role("button", name="Show the answer").click()
         expect(page.locator(".dl-answer")).to_have_text(lesson["answer"])
         expect(page.locator(".dv-why")).not_to_have_text("…")
+        if lesson["name"] == "causes":
+            expect(page.locator(".dv-causes:visible, .dv-p-causes:visible")).to_contain_text("Without")
+        if lesson["name"] == "lost":
+            expect(page.locator(".dv-p-diagnosis")).to_contain_text("Lost in step 3")
         if number + 1 < len(lessons()):
             page.get_by_role("button", name="Next").click()
     expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
