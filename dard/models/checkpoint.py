@@ -21,7 +21,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from transformers.utils import logging as transformers_logging
 
 from dard.core.errors import InputError
-from dard.models.experts import apart
+from dard.models.experts import apart, use_what_fits
 from dard.models.memory import check_room, memory_guard
 from dard.models.placement import Placement
 from dard.models.progress import loading
@@ -131,6 +131,7 @@ def load_network(
             f"model folder {folder.name!r} lacks {len(wrong)} weights or has them in another shape, "
             f"the first being {wrong[0]}"
         )
+    use_what_fits(network)
     return network
 
 

@@ -46,6 +46,14 @@ def are_stacked(module: nn.Module) -> bool:
     return isinstance(stacked, nn.Parameter) and stacked.dim() == 3
 
 
+def use_what_fits(network: Any) -> None:
+    """The kernel that takes all experts of a layer at once wants rows of whole 16 bytes; small ones go one by one."""
+    stacked = [module for module in network.modules() if are_stacked(module)]
+    rows = [weight for module in stacked for weight in (module.gate_up_proj, module.down_proj)]
+    if any(weight.shape[-1] * weight.element_size() % 16 for weight in rows):
+        network.set_experts_implementation("eager")
+
+
 def apart(family: Any, config: Any) -> tuple[Any, Any]:
     """A class of networks, and its config, with experts apart where it has any. The class keeps its name and the config
     loses its type, for these tell transformers what to do with a checkpoint's weights: rename, but not stack."""

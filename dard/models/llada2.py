@@ -53,6 +53,11 @@ COMPARED = {
 class LLaDA2(Glm4MoeForCausalLM):
     """By this name transformers finds what is to be done with a checkpoint's weights."""
 
+    @classmethod
+    def _can_set_experts_implementation(cls) -> bool:
+        """As its parent can; transformers looks for it in the text of this file."""
+        return True
+
 
 WEIGHTS = [
     WeightRenaming(r"^model\.word_embeddings\.", "model.embed_tokens."),

@@ -251,6 +251,15 @@ def test_our_threshold_decoder_decodes_as_its_own_generate(threshold: float, tmp
         assert trace.tokens == out[0, 40:].tolist()
 
 
+@pytest.mark.parametrize(("dtype", "kernel"), [("float32", "grouped_mm"), ("bfloat16", "eager")])
+def test_experts_go_at_once_where_their_rows_are_long_enough(dtype: str, kernel: str, tmp_path: Path) -> None:
+    """12 numbers of 2 bytes are no multiple of 16, which the kernel would refuse."""
+    folder, _ = write_llada2(tmp_path / "m")
+    model: Any = dard.load_model(folder, dtype=dtype)
+    assert model.network.config._experts_implementation == kernel
+    assert dard.decode(model, "the [MASK] of").finished
+
+
 # In few bits.
 
 
