@@ -24,6 +24,7 @@ from dard.results.sweep import title_of
 
 BLOCK = 32  # positions of a block that is timed, where no block is prescribed
 BATCH = 4
+MEASURED = ("Step (ms)", "Peak memory (GB)")
 
 
 def speed(notes: Notes, model: Model) -> None:
@@ -35,7 +36,11 @@ def speed(notes: Notes, model: Model) -> None:
     for name in COMPARED:
         found = cost_of(Session(model, prompt, name, **told, block_length=block))
         step, ratio = found["step_seconds"], found["step_seconds"] / found["bare_seconds"]
-        peak = f", {found['memory'] / GB:.2f} GB at most" if found["memory"] else ""
+        peak = ""
+        if found["memory"] and found["bare_memory"]:
+            peak = (
+                f", {found['memory'] / GB:.2f} GB at most, {found['memory'] / found['bare_memory']:.2f} times as much"
+            )
         words = (
             f"{1000 * step:.1f} ms a step in blocks of {block}, {ratio:.2f} times a bare pass of "
             f"{1000 * found['bare_seconds']:.1f} ms{peak}{beside(name)}."
@@ -50,11 +55,12 @@ def beside(decoder: str) -> str:
     if plain.decoder == decoder:
         return ""
     of = [line for line in LATENCY.lines if line.decoder == decoder]
-    shown = (
-        f"{line.values['Step (ms)'] / plain.values['Step (ms)']:.2f} in blocks of {line.settings['block_length']}"
+    shown = ", ".join(
+        f"{line.settings['block_length']}: "
+        + " and ".join(f"{line.values[of] / plain.values[of]:.2f}" for of in MEASURED)
         for line in of
     )
-    return f" (paper: {', '.join(shown)} of 256)" if of else ""
+    return f" (paper, time and memory by block: {shown})" if of else ""
 
 
 def plain_line() -> Line:
