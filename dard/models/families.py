@@ -26,6 +26,14 @@ def sees_pictures(folder: str) -> bool:
         return False
 
 
+def begins_as_noise(folder: str) -> bool:
+    """The same of one that knows no mask."""
+    try:
+        return diffusion_gemma.matches(read_json(Path(folder), "config.json"))
+    except InputError:
+        return False
+
+
 def load_folder(folder: Path, asked: LoadOptions) -> Model:
     """The model in a folder."""
     config = read_json(folder, "config.json")
