@@ -303,7 +303,7 @@ def test_causes_travel_with_the_trace_and_are_checked_there() -> None:
         ({"actual": 1.5}, "less than or equal to 1"),
         ({"left": [3, 3]}, "outside or twice"),
         ({"left": [-1]}, "before the prompt"),
-        ({"state": "X"}, "not declared in about.states"),
+        ({"state": "X"}, "is not declared"),
         ({"more": 1}, "Unexpected keyword argument"),
     ]:
         broken = {**body, "causes": [{**body["causes"][0], **change}]}

@@ -14,8 +14,8 @@ import pytest
 import torch
 
 import dard
-from dard.decoders import DECODERS
 from dard.decoding.session import Session
+from tests.helpers import ALL_DECODERS
 from tests.models.test_prefix_cache import OWN
 from tests.tiny import EOS_ID, MASK_ID, VOCABULARY, random_model, random_network
 
@@ -76,7 +76,7 @@ def test_standard_decoding_does_as_llada_s_switches_do(eos: str) -> None:
     assert (EOS_ID in found) == (eos != "never") and TURN_END in found
 
 
-@pytest.mark.parametrize("decoder", list(DECODERS))
+@pytest.mark.parametrize("decoder", ALL_DECODERS)
 def test_never_is_a_model_that_cannot_say_it(decoder: str) -> None:
     for seed in range(3):
         mute = copy.copy(model(seed))
@@ -92,7 +92,7 @@ def test_never_is_a_model_that_cannot_say_it(decoder: str) -> None:
         assert trace.tokens == silent.tokens and EOS_ID not in trace.tokens
 
 
-@pytest.mark.parametrize("decoder", list(DECODERS))
+@pytest.mark.parametrize("decoder", ALL_DECODERS)
 def test_last_lets_an_end_in_only_where_nothing_else_waits(decoder: str) -> None:
     """In every step: if a masked position was given an end, none that predicted something else stayed masked, unless
     the decoder took it back in the same step."""

@@ -4,6 +4,7 @@ Of every pass's predictions, at a temperature that falls from pass to pass, the 
 of the others among them add up to the bound at most; every position that is not accepted gets a random token. A canvas
 ends when its most probable tokens have not changed and are sure on average, or with its last pass; then these become
 text. Tokens, passes and random numbers are those of transformers' `generate` under the same seed, on a CPU.
+A block is a canvas; `block_length`, `temperature`, `eos` = last and `prefix_cache` have no effect here.
 """
 
 from __future__ import annotations

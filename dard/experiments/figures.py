@@ -21,10 +21,11 @@ PASSES, ACCURACY = "forward passes per sample", "accuracy (%)"
 # decoder, in the order of registration. Their numbers have no common divisor, so a pair comes back late.
 COLOURS = (
     "#0072B2", "#D55E00", "#009E73", "#666666", "#CC79A7", "#E69F00", "#56B4E9", "#882255", "#999933", "#332288",
+    "#661100",
 )  # fmt: skip
 SYMBOLS = (
     "circle", "square", "diamond", "x", "triangle-up", "star", "cross", "triangle-down", "hexagon", "pentagon",
-    "bowtie",
+    "bowtie", "hourglass",
 )  # fmt: skip
 
 

@@ -35,7 +35,8 @@ class Pareto(Experiment):
     layout = {"xaxis": {"rangemode": "tozero"}}
 
     def grid(self, scope: Scope) -> list[Variant]:
-        return [variant_of(decoder, point) for decoder in DECODERS.values() for point in decoder.points(scope.masks)]
+        fills_masks = [decoder for decoder in DECODERS.values() if "noise" not in decoder.needs]
+        return [variant_of(decoder, point) for decoder in fills_masks for point in decoder.points(scope.masks)]
 
     def lines(self, points: list[Point]) -> list[Point]:
         for p in [p for group in by_decoder(points).values() for p in frontier(group)]:

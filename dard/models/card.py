@@ -17,8 +17,9 @@ class Card:
     `folder` for a model that is part of the project, `hub` for one to be fetched, `load` for a registered one.
     `defaults` are settings of decoders; what is not there is the decoder's own default. `chat`: prompts are put into
     a conversation, or None if only the checkpoint can tell; `images`: pictures can go with the prompt; `think`: it can
-    be told to think first. `tested`: what the tests have seen of it; a format is tested by small random checkpoints.
-    `attention` and `shift` as in `load_model`, for a checkpoint whose files do not tell.
+    be told to think first; `noise`: it begins as noise and knows no mask. `tested`: what the tests have seen of it; a
+    format is tested by small random checkpoints. `attention` and `shift` as in `load_model`, for a checkpoint whose
+    files do not tell.
     """
 
     title: str
@@ -31,6 +32,7 @@ class Card:
     chat: bool | None = False
     images: bool = False
     think: bool = False
+    noise: bool = False
     tested: str = "format tested, weights never seen here"
     load: Callable[[], Model] | None = None
     attention: str | None = None

@@ -27,6 +27,14 @@ def sees_pictures(folder: str) -> bool:
         return False
 
 
+def begins_as_noise(folder: str) -> bool:
+    """The same of one that knows no mask."""
+    try:
+        return diffusion_gemma.matches(read_json(Path(folder), "config.json"))
+    except InputError:
+        return False
+
+
 def told_for_nothing(name: str, adapter: ModuleType, asked: LoadOptions) -> bool:
     return getattr(asked, name) is not None and name not in getattr(adapter, "MAY_BE_TOLD", ())
 

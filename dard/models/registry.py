@@ -150,6 +150,7 @@ CARDS: dict[str, Card] = {
         hub="google/diffusiongemma-26B-A4B-it",
         defaults={"gen_length": 256},
         chat=True,
+        noise=True,
     ),
     "sdar-1.7b-chat": Card(
         "SDAR, block-causal: no block of 4 sees a later one",

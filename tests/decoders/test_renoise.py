@@ -140,6 +140,17 @@ def test_who_needs_a_mask_is_told_that_there_is_none() -> None:
         dard.Session(noisy, [5, 6], "renoise", gen_length=0)
 
 
+def test_its_card_loads_such_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tokenizer = word_tokenizer(VOCABULARY)
+    tokenizer.chat_template = "{% for m in messages %}w9 {{ m['content'] }} w10{% endfor %}"
+    made().save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    monkeypatch.setattr("dard.models.hub.download", lambda hub, tell: tmp_path)
+    loaded = dard.load_model("diffusiongemma-26b-a4b-it")
+    trace = dard.decode(loaded, "w5 w6", "renoise", gen_length=CANVAS, max_denoising_steps=2)
+    assert trace.prompt_tokens == [9, 5, 6, 10] and trace.finished
+
+
 def test_a_folder_is_loaded_with_its_own_settings(tmp_path: Path) -> None:
     network = gemma()
     network.generation_config.update(max_denoising_steps=3, t_max=0.9, eos_token_id=[9, 8])

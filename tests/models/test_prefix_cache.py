@@ -240,7 +240,7 @@ def test_the_attention_of_a_frozen_question_is_that_of_the_rows_it_computes() ->
 
 
 def test_it_is_off_by_default_and_then_nothing_is_asked_of_it() -> None:
-    for name, decoder in DECODERS.items():
+    for name, decoder in ((name, DECODERS[name]) for name in ALL_DECODERS):
         assert decoder.Settings().prefix_cache == "off"
         session = session_of(fresh(0), name, prefix_cache="off")
         while not session.finished:

@@ -37,6 +37,7 @@ def page_config(studio: Studio) -> dict[str, Any]:
                 "presets": decoder.presets,
             }
             for decoder in DECODERS.values()
+            if "noise" not in decoder.needs or any(map(begins_as_noise, names))
         ],
         "defaults": {name: studio.models.defaults(name) for name in names},
         "gallery": gallery(),
@@ -49,6 +50,16 @@ def page_config(studio: Studio) -> dict[str, Any]:
             "images": TOGETHER_AT_MOST,
         },
     }
+
+
+def begins_as_noise(name: str) -> bool:
+    """Whether a model knows no mask; only for one that does not there are decoders of noise."""
+    card = find_card(name)
+    if card is None:
+        from dard.models import families
+
+        return families.begins_as_noise(name)
+    return card.noise
 
 
 def card_words(name: str) -> dict[str, Any]:
