@@ -92,6 +92,7 @@ def test_an_attack_gets_a_sentence_and_little_else(attack: Attack, server: Serve
 
 def test_afterwards_the_page_is_as_it_was(server: Server, figure: Callable[[str], None]) -> None:
     server.visit(innocent, "afterwards")
+    more = (memory_of(server.process) - server.before) / MEGABYTE
 
     async def experiment(one):  # type: ignore[no-untyped-def]
         """What nobody listened to has left, so there is a place for this one."""
@@ -103,7 +104,6 @@ def test_afterwards_the_page_is_as_it_was(server: Server, figure: Callable[[str]
             await asyncio.sleep(0.5)
 
     server.visit(experiment, "afterwards")
-    more = (memory_of(server.process) - server.before) / MEGABYTE
     figure(f"{len(ATTACKS)} attacks left the server with {more:.0f} MB more than before")
     assert more < KEPT_AT_MOST
 
