@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 # Of the results the charts and tables; their rows are many, and the page shows the rest without them.
 NEEDED = (
     "app.py", "README.md", "LICENSE", "requirements.txt", "requirements.lock", "dard/**/*.py", "visual/**/*.py",
-    "assets/gallery/*", "assets/learn/*", "assets/model/*", "assets/web/**/*",
-    "assets/results/*.figure.json", "assets/results/*.md",
+    "assets/gallery/*", "assets/learn/*", "assets/model/*", "assets/web/**/*", "assets/results/*.figure.json",
+    "assets/results/*.md",
 )  # fmt: skip
 COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
 PYTHONS = ("3.12",)  # of ours, the one that a Space with a borrowed GPU can have

@@ -6,8 +6,12 @@ The whole run is on screen nevertheless, or one is told.
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import repeat
 from pathlib import Path
 from typing import Any
@@ -16,10 +20,10 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from dard import Trace, decode
+from dard import Trace, decode, load_model
 from dard.models.scripted import LOS_DIEGO, los_diego
 from tests.browser.conftest import Visit, build_scripted_page
-from tests.helpers import serving
+from tests.helpers import free_port, serving
 from tests.proxy import proxied
 from visual.page import launch_options
 from visual.server.studio import Studio
@@ -324,3 +328,44 @@ def test_behind_a_balancer_a_question_to_the_wrong_server_is_decoded_again(
             expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
             assert studio.runs.kept and other.runs.kept
     found.problems.clear()
+
+
+@pytest.mark.long
+def test_a_server_that_is_killed_twice_loses_nothing_that_is_on_screen(visit: Visiting) -> None:
+    """With a page open: the steps stay, and what follows is what an undisturbed run makes."""
+    wanted = decode(load_model("embedded"), LOS_DIEGO, "standard")
+    port, found = free_port(), None
+
+    def start() -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "dard", "app", "--model", "embedded", "--port", str(port)]
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(600):
+            with suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/config", timeout=5).close()
+                return server
+            time.sleep(0.2)
+        raise AssertionError("the page was not served within two minutes")
+
+    server = start()
+    try:
+        fresh = "?" + urlencode({"prompt": LOS_DIEGO, "decoder": "standard"})
+        found = visit(f"http://127.0.0.1:{port}/{fresh}", ready=READY)
+        page = found.page
+        for step in range(1, wanted.num_steps + 1):
+            press(page, "Step")
+            expect(slider(page)).to_have_attribute("aria-valuemax", str(step), timeout=2 * LATE)
+            rested(page)
+            if step < 3:
+                server.kill()  # -9
+                server.wait()
+                expect(slider(page)).to_have_attribute("aria-valuemax", str(step))
+                server = start()
+        words = page.locator("button[data-position]:visible").evaluate_all("(all) => all.map((one) => one.ariaLabel)")
+        for position, token in enumerate(wanted.tokens):
+            if not wanted.fixed[position]:
+                assert wanted.word(token).strip() in words[position], (position, words)
+    finally:
+        server.kill()
+        server.wait()
+        if found:
+            found.problems.clear()

@@ -4,9 +4,14 @@ whoever came without bad intent noticed nothing."""
 from __future__ import annotations
 
 import asyncio
+import os
+import random
 import re
+import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 
 import httpx
@@ -14,7 +19,7 @@ import pytest
 
 from tests.helpers import aside
 from tests.hostile.attacks import ATTACKS, EXPERIMENT, Attack, stranger
-from tests.visitors import memory_of, served, wishes
+from tests.visitors import crowd, memory_of, served, wishes
 
 MEGABYTE = 1 << 20
 KEPT_AT_MOST = 60  # megabytes more than before, after everything
@@ -36,6 +41,12 @@ class Server:
                 return await deed(stranger(client, config, seed))
 
         return aside(asyncio.run, go())
+
+    def holds(self) -> tuple[int, int]:
+        """Its threads and open files; nothing where the system does not tell."""
+        folders = [Path(f"/proc/{self.process}/{name}") for name in ("task", "fd")]
+        threads, files = (len([*each.iterdir()]) if each.is_dir() else 0 for each in folders)
+        return threads, files
 
     def forget_peak(self) -> None:
         Path(f"/proc/{self.process}/clear_refs").write_text("5")
@@ -81,6 +92,7 @@ def test_an_attack_gets_a_sentence_and_little_else(attack: Attack, server: Serve
 
 def test_afterwards_the_page_is_as_it_was(server: Server, figure: Callable[[str], None]) -> None:
     server.visit(innocent, "afterwards")
+    more = (memory_of(server.process) - server.before) / MEGABYTE
 
     async def experiment(one):  # type: ignore[no-untyped-def]
         """What nobody listened to has left, so there is a place for this one."""
@@ -92,6 +104,43 @@ def test_afterwards_the_page_is_as_it_was(server: Server, figure: Callable[[str]
             await asyncio.sleep(0.5)
 
     server.visit(experiment, "afterwards")
-    more = (memory_of(server.process) - server.before) / MEGABYTE
     figure(f"{len(ATTACKS)} attacks left the server with {more:.0f} MB more than before")
     assert more < KEPT_AT_MOST
+
+
+@pytest.mark.long
+def test_many_visitors_among_attacks_lose_nothing(figure: Callable[[str], None]) -> None:
+    """64 visitors and 10,000 decodes; some leave or reload in the middle, and strangers do what they can meanwhile.
+    Fewer are asked for by DARD_SOAK=visitors,decodes."""
+    visitors, decodes = map(int, os.environ.get("DARD_SOAK", "64,10000").split(","))
+    with served("--model", "embedded") as (address, process):
+        made = Server(address, process)
+        made.visit(innocent)
+        before = made.holds()
+        over = threading.Event()
+
+        def attack() -> None:
+            for attack in cycle(ATTACKS):
+                if over.is_set():
+                    return
+                with suppress(httpx.HTTPError, AssertionError):
+                    made.visit(attack.deed, random.random())
+
+        strangers = threading.Thread(target=attack)
+        strangers.start()
+        try:
+            report = asyncio.run(crowd(address, process, visitors, decodes, 0))
+        finally:
+            over.set()
+            strangers.join()
+        figure("; ".join(f"{name} {value}" for name, value in report.rows()))
+        assert (report.wrong, report.lost, report.stuck) == ([], [], [])
+        _, second, last = report.memory
+        figure(
+            f"memory {second / MEGABYTE:.0f} → {last / MEGABYTE:.0f} MB; threads and files {before} → {made.holds()}"
+        )
+        assert last < 1.05 * second
+        end = time.monotonic() + 60
+        while (left := made.holds()) and any(now > was + 8 for now, was in zip(left, before, strict=True)):
+            assert time.monotonic() < end, (before, left)
+            time.sleep(1)

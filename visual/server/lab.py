@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 RESULTS = assets("results")
 SAMPLES_AT_MOST = 100
 RESULTS_KEPT = 40
-RESULTS_BYTES_EACH = 32 << 20  # of memory, of one visitor, beside the newest
+RESULTS_BYTES_EACH = 24 << 20  # of memory, of one visitor, beside the newest
 RESULTS_BYTES_KEPT = 256 << 20
 RUNS_SHOWN = 100
 NO_ROWS = "the decodes behind these recorded results did not come with this page; run the experiment to see some"

@@ -26,7 +26,7 @@ from visual.server.weight import estimate, weight
 
 RUNS_KEPT = 200
 BYTES_KEPT = 512 << 20  # of memory, all of them together
-BYTES_EACH = 32 << 20  # of one visitor, beside the newest
+BYTES_EACH = 24 << 20  # of one visitor, beside the newest
 RUN_AT_MOST = 3 * 3600  # seconds after which one that nobody asks for expires
 CAUSES_KEPT = 1000  # of a lane
 
