@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 import dard
+from dard.checkup import literal as reference
 from dard.models.families import load_folder
 from dard.models.loading import LoadOptions
 from dard.models.placement import Placement
-from tests import reference
 from tests.decoders.follow import TINY_GAP
 from tests.models.families import llada2_tokenizer, load_family, save_tokenizer, write_llada2, write_llada_moe
 from tests.models.folders import change_config
