@@ -97,7 +97,13 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+# Modules that a script may name after `import dard` alone.
+_MODULES = ("attention", "decoders", "models", "readers", "settings")
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"dard.{name}")
     raise AttributeError(f"module 'dard' has no attribute {name!r}")
