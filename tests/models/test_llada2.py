@@ -10,10 +10,10 @@ import torch
 from torch import Tensor
 
 import dard
+from dard.checkup import literal as reference
 from dard.models.families import load_folder
 from dard.models.loading import LoadOptions
 from dard.models.placement import Placement
-from tests import reference
 from tests.decoders.follow import TINY_GAP
 from tests.models.families import llada2_tokenizer, load_family, save_tokenizer, write_llada2, write_llada_moe
 from tests.models.folders import change_config
@@ -202,7 +202,6 @@ def test_editing_is_the_published_rule_on_it(size: int, tmp_path: Path) -> None:
         found = [step.confidence[i] for i in changed]
         assert found == pytest.approx([moment.confidence[size + i] for i in changed], abs=1e-4)
         replaced += len(step.replaced)
-    print(replaced, len(session.steps), len(moments), [m.ended_by for m in moments if m.ended_by])
     assert replaced > 3 and len(session.steps) > 6
 
 
