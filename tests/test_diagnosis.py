@@ -24,6 +24,7 @@ from dard.results.diagnoses import FILE
 from dard.tasks import TASKS
 from dard.tasks.judge import judge
 from dard.trace import Diagnosis, Trace, TraceError
+from dard.trace.diagnosis_words import diagnosis_sentences
 from dard.trace.metrics import solutions_left
 from tests import brute
 from tests.diagnosed import Case, case, fill, kinds, played
@@ -308,6 +309,21 @@ def test_siblings_are_shown_alone_and_all_together_under_a_mask_too() -> None:
             assert seen.without == pytest.approx(told[verdict.token], abs=2e-4)
 
 
+def test_what_each_path_gave_a_guilty_token_is_told_beside_the_threshold_that_it_passed() -> None:
+    session = dard.Session(los_diego(), LOS_DIEGO, "dard", tau_c=0.3, tau_u=0.5)
+    session.run()
+    found = diagnose(session)
+    table = session.trace.steps[0].paths
+    assert found.lost == 1 and len(found.verdicts) == 2
+    for verdict in found.verdicts:
+        values = [f"{dict(table[path].at(verdict.position))[verdict.token]:.2f}" for path in ("x", "s", "mix")]
+        told = "passed τ_u = 0.5 by its mix: x path {}, s path {} and mix {}.".format(*values)
+        assert any(told in sentence for sentence in found.sentences)
+    (verdict, *_), trace = found.verdicts, session.trace
+    verdict.actual, verdict.paths = 0.82, {"x": 0.42, "s": 0.48, "mix": 0.82}
+    assert any("τ_u = 0.5 by its mix alone: x path 0.42" in each for each in diagnosis_sentences(trace, found))
+
+
 # Its record.
 
 
@@ -492,6 +508,11 @@ def test_bad_input_ends_with_one_sentence() -> None:
         diagnose(session.trace, dard.load_model("embedded"))
     with pytest.raises(dard.InputError, match="can be diagnosed"):
         diagnose("a text")  # type: ignore[arg-type]
+    with pytest.raises(dard.InputError, match="model is a int, which has no name"):
+        diagnose(session.trace, 3)  # type: ignore[arg-type]
+    by_hand = session.at(0).edit(3, token="Los", state="U").edit(4, token="Diego", state="U")
+    with pytest.raises(dard.InputError, match="has no steps: everything in it was put there by hand"):
+        diagnose(by_hand)
 
 
 class Guessing(DECODERS["threshold"].__class__):  # type: ignore[misc, name-defined]

@@ -17,7 +17,7 @@ from dard.core.settings import Settings
 from dard.core.state import UNMASKED, DecodeState
 from dard.decoders import DECODERS
 from dard.decoding.session import Session
-from dard.models.base import Model
+from dard.models.base import Model, check_is_model
 from dard.trace import Step, Trace
 from dard.trace.records import Start
 
@@ -49,6 +49,7 @@ def finished(run: Session | Trace, model: Model | None = None) -> Finished:
         raise InputError(f"a Session or a Trace can be diagnosed, not a {type(run).__name__}")
     if model is None or isinstance(model, str):
         raise InputError("a diagnosis makes passes of the model that decoded: dard.diagnose(trace, model)")
+    check_is_model(model)
     check_ended(run)
     check_model(run, model)
     return of_session(again) if (again := made_again(run, model)) else of_recording(run, model)
@@ -62,6 +63,8 @@ def of_session(session: Session) -> Finished:
 
 
 def check_ended(trace: Trace) -> None:
+    if not trace.steps and UNMASKED * len(trace.states) == trace.states:
+        raise InputError("this decode has no steps: everything in it was put there by hand, and nothing could lose it")
     if not trace.finished or not trace.steps:
         left = sum(state != UNMASKED for state in trace.states)
         raise InputError(f"this decode has not ended: {left} positions are not decided after {trace.num_steps} steps")

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dard.core.state import CANDIDATE, MASKED, UNMASKED
+from dard.trace.about import Threshold
 from dard.trace.diagnosis import Attempt, Diagnosis
 from dard.trace.records import Step, Verdict, Whole
-from dard.trace.words import NAMED_AT_MOST, causes_note, siblings_note, words_of
+from dard.trace.words import NAMED_AT_MOST, causes_note, number, siblings_note, words_of
 
 ANSWER_AT_MOST = 80  # characters of an answer in a sentence
 ENDS = {"cap": "when its block reached its cap", "fixed point": "when decoding repeated itself"}
@@ -273,8 +274,22 @@ class Telling:
         decided = [i for i, state in enumerate(step.states_before) if state != MASKED and not step.fixed[i]]
         if not any(cause.position in decided for cause in verdict.causes if not cause.shown):
             blind = f"Nobody made {token}: step {step.index} predicted it with nothing decided in view."
-            return f"{blind} {siblings_note(self.trace, verdict)}".rstrip()
-        return f"The verdict of step {step.index} on {token}: {causes_note(self.trace, verdict)}"
+            return f"{blind} {self.passed(verdict)}{siblings_note(self.trace, verdict)}".rstrip()
+        return f"The verdict of step {step.index} on {token}: {self.passed(verdict)}{causes_note(self.trace, verdict)}"
+
+    def passed(self, verdict: Verdict) -> str:
+        """What each path gave it, where there are several, and whether the deciding one alone let it pass."""
+        about, others = self.trace.about, [value for path, value in verdict.paths.items() if path != verdict.path]
+        for each in about.thresholds:
+            if not isinstance(each, Threshold) or each.at is None or not others or each.at > verdict.actual:
+                continue
+            if each.enters == verdict.state and each.on in ("", verdict.path):
+                titles = {path.name: path.title or path.name for path in about.paths}
+                told = [f"{titles[path]} {number(value, each.at)}" for path, value in verdict.paths.items()]
+                alone = " alone" if max(others) < each.at else ""
+                passed = f"passed {each.symbol} = {self.value(each.at)} by its {titles[verdict.path]}{alone}"
+                return f"{self.words.quote(verdict.token)} {passed}: {listed(told, ', ')}. "
+        return ""
 
     def settings(self) -> Iterator[str]:
         diagnosis = self.diagnosis

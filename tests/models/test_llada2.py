@@ -202,7 +202,6 @@ def test_editing_is_the_published_rule_on_it(size: int, tmp_path: Path) -> None:
         found = [step.confidence[i] for i in changed]
         assert found == pytest.approx([moment.confidence[size + i] for i in changed], abs=1e-4)
         replaced += len(step.replaced)
-    print(replaced, len(session.steps), len(moments), [m.ended_by for m in moments if m.ended_by])
     assert replaced > 3 and len(session.steps) > 6
 
 
