@@ -63,9 +63,12 @@ export interface Case {
   settings: Values;
   lanes: Decoded[];
   look: string;
-  why: string;
+  why?: string;
   step?: number;
   select?: number;
+  /** Of a case that somebody recorded: who, and under which licence. */
+  by?: string;
+  licence?: string;
 }
 
 export interface Card {

@@ -7,9 +7,9 @@ import { choice, h, keep, press, put, recall } from '../draw/dom.js';
 import { First } from './first.js';
 import {
   createAddress,
-  editsFrom,
   editsTo,
   leave,
+  linkedFiles,
   numberFrom,
   onWanted,
   openComparison,
@@ -20,8 +20,8 @@ import {
   viewTo,
 } from '../data/links.js';
 import { createPopover } from './popover.js';
-import { createSettings } from './settings.js';
-import { createShell } from './shell.js';
+import { createSettings, linkedDecode } from './settings.js';
+import { createShell, decodable } from './shell.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Branch, Bridge, Reply } from '../data/messages.js' */
@@ -45,6 +45,8 @@ export function mountWatch(root, bridge, config) {
   let edits = [[]]; // of every branch, what leads to it
   /** @type {Pick<Asked, 'decoder' | 'model'> | null} */
   let shown = null; // of the run on screen
+  /** @type {string | undefined} */
+  let linked; // where the trace on screen was fetched
 
   const settings = createSettings(config);
   const summary = h('span', { class: 'dw-summary' });
@@ -78,7 +80,9 @@ export function mountWatch(root, bridge, config) {
       },
     },
     unlinked: () =>
-      asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.',
+      asked || linkedFiles().length
+        ? null
+        : 'A trace from a file has no link; send the file itself, or decode its prompt here.',
     tools: config.opening ? [views] : [],
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
   });
@@ -262,7 +266,7 @@ export function mountWatch(root, bridge, config) {
 
   /** @param {Case} item */
   function openCase(item) {
-    if (!config.models.includes(item.model)) return void replayCase(item);
+    if (!decodable(config, item)) return void replayCase(item);
     prompt.value = item.prompt;
     settings.set(item);
     start(request(), () => {
@@ -297,10 +301,20 @@ export function mountWatch(root, bridge, config) {
     });
   }
 
+  /** What a link names by its address; what cannot be had is told above the first case. @param {string[]} addresses */
+  async function openAddresses(addresses) {
+    setShort(false);
+    const wrong = await shell.openLinked(addresses);
+    if (wrong) openFirst(false);
+    if (wrong) say(wrong);
+    else if (addresses.length === 1) linked = addresses[0];
+  }
+
   /** A trace with no model behind it, and the prompt and settings it was made with. @param {Reply} reply @param {Look} state */
   function showRecorded(reply, state) {
     const { prompt: text, model, decoder, settings: used } = reply.payload;
     asked = null;
+    linked = undefined;
     shown = { decoder, model };
     say(null);
     prompt.value = text;
@@ -319,7 +333,7 @@ export function mountWatch(root, bridge, config) {
     () => {
       const state = viewer.getState();
       if (viewer.short) return { place: 'first', values: { show: 'story' } };
-      if (!asked) return client.run && { place: ['file', client.run.key], values: {} };
+      if (!asked) return client.run && { place: ['file', client.run.key], values: { url: linked } };
       const { prompt: text, model, decoder } = asked;
       const unusual = settings.unusual(model, decoder, asked.settings);
       const lane = client.run ? client.here : { branch: 0, steps: viewer.last };
@@ -365,27 +379,13 @@ export function mountWatch(root, bridge, config) {
     };
     if (same) return viewer.setState(view);
     const [kind, key] = Array.isArray(place) ? place : [];
+    const addresses = linkedFiles();
+    if (addresses.length) return openAddresses(addresses);
     if (kind === 'file' && !parameter('prompt')) return openAgain(key);
     const text = parameter('prompt');
     if (text === null) return openFirst();
-    const decoder = parameter('decoder') ?? settings.decoder();
-    /** @type {Values} */
-    const values = {};
-    for (const name of settings.names(decoder)) {
-      const value = parameter(name);
-      if (value !== null) values[name] = value.slice(0, 100);
-    }
-    prompt.value = text.slice(0, config.limits.prompt + 1);
-    settings.set({ prompt: prompt.value, model: parameter('model'), decoder, settings: values });
-    const model = parameter('model') ?? settings.model();
-    const known = config.models.includes(model) && config.decoders.some((each) => each.name === decoder);
-    const wanted = {
-      prompt: prompt.value,
-      model,
-      decoder,
-      settings: known ? settings.values() : values,
-      edits: editsFrom(parameter('edits')),
-    };
+    const wanted = linkedDecode(config, settings, text);
+    prompt.value = wanted.prompt;
     shell.showCase(null);
     start(
       wanted,
@@ -411,7 +411,7 @@ export function mountWatch(root, bridge, config) {
   function openFirst(short = (parameter('show') ?? recall(VIEW)) !== 'full') {
     const item = config.gallery[0];
     if (!item) return;
-    if (!config.models.includes(item.model)) return void replayCase(item);
+    if (!decodable(config, item)) return void replayCase(item);
     prompt.value = item.prompt;
     settings.set({ ...item, model: null });
     if (!config.opening) return start(request(), () => viewer.select(item.select ?? 0));
