@@ -12,7 +12,7 @@ from typing import Any
 
 from dard.trace.about import EVENTS
 from dard.trace.diagnosis import Diagnosis
-from dard.trace.limits import MAX_FILE_BYTES, MAX_STEPS, MAX_VERDICTS, Room, TraceError
+from dard.trace.limits import MAX_FILE_BYTES, Room, TraceError
 from dard.trace.records import Start, Step, Whole
 
 
@@ -201,35 +201,6 @@ def set_aside(body: dict[str, Any]) -> tuple[dict[int, Any], dict[int, Any]]:
         {n: record.pop(part) for n, record in parts.items() if part in record}
         for part, parts in (("mask", records), ("cells", graphs))
     )
-
-
-def refuse_crowds(body: dict[str, Any]) -> None:
-    """Refuse records with more entries than any has, before pydantic reports each of them with all the others."""
-    for part, most in {"steps": MAX_STEPS, "causes": MAX_VERDICTS}.items():
-        if isinstance(listed := body.get(part), list) and len(listed) > most:
-            raise TraceError(f"trace file is broken at {part}: it has {len(listed)} entries; at most {most} are read")
-    steps = body.get("steps")
-    records: list[tuple[str, Any]] = [("the top", body), ("start", body.get("start")), ("about", body.get("about"))]
-    for number, step in enumerate(steps if isinstance(steps, list) else []):
-        records.append((f"steps.{number}", step))
-        for part in ("top", "paths", "columns", "events", "facts", "notes"):
-            tables = step.get(part) if isinstance(step, dict) else None
-            records.append((f"steps.{number}.{part}", tables))
-            if part in ("top", "paths") and isinstance(tables, dict):
-                records += [(f"steps.{number}.{part}", table) for table in list(tables.values())[:10]]
-    diagnosis = body.get("diagnosis")
-    if isinstance(diagnosis, dict):
-        tried = diagnosis.get("tried")
-        records.append(("diagnosis", diagnosis))
-        records += [("diagnosis.tried", each) for each in (tried if isinstance(tried, list) else [])]
-    for name, holder in (("causes", body), ("verdicts", diagnosis)):
-        verdicts = holder.get(name) if isinstance(holder, dict) else None
-        for number, verdict in enumerate(verdicts if isinstance(verdicts, list) else []):
-            causes = verdict.get("causes") if isinstance(verdict, dict) else None
-            records += [(f"{name}.{number}", each) for each in [verdict, *(causes if isinstance(causes, list) else [])]]
-    for where, record in records:
-        if isinstance(record, dict) and len(record) > 60:
-            raise TraceError(f"trace file is broken at {where}: it has fields that are not known")
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -28,8 +28,9 @@ from dard.core.files import write_whole
 from dard.trace.about import About
 from dard.trace.annotation import Annotation
 from dard.trace.annotations import annotated
+from dard.trace.crowds import Shape, refuse_crowds
 from dard.trace.diagnosis import Diagnosis
-from dard.trace.format import check, not_a_number, read_bytes, refuse_crowds, set_aside, unpacked
+from dard.trace.format import check, not_a_number, read_bytes, set_aside, unpacked
 from dard.trace.frames import Frame, checked, values_of
 from dard.trace.layers import Layers
 from dard.trace.limits import (
@@ -240,15 +241,15 @@ class Trace:
         body["version"] = VERSION
         old = (body.pop("masks", ""), body.pop("graphs", None)) if version == 2 else None
         masks, cells = ({}, {}) if old else set_aside(body)
-        refuse_crowds(body)
         if old:
             declare_states(body)
+        refuse_crowds(Shape(record=Trace), body)
         try:
             trace = file_reader().validate_json(json.dumps(body))
         except ValidationError as error:
             if error.error_count() > MAX_NAMED_ERRORS:  # listing them would take longer than reading the file
                 raise TraceError(f"trace file is broken in {error.error_count()} places") from None
-            first = error.errors()[0]
+            first = error.errors(include_url=False, include_context=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])[:100]
             raise TraceError(f"trace file is broken at {where}: {first['msg'][:200]}") from None
         if len(trace.fixed) > room.positions:

@@ -99,6 +99,12 @@ def file_of(what: bytes, megabytes: int) -> dict[str, str]:
     return {"data": packed(b'{"format":"dard-trace","version":3,"steps":[' + what * count + b"0]}")}
 
 
+def file_with(part: str, value: Any) -> dict[str, str]:
+    """A file that has one field, and a large one."""
+    body = {"format": "dard-trace", "version": 3, part: value}
+    return {"data": packed(json.dumps(body, ensure_ascii=False).encode())}
+
+
 def with_empty_masks(length: int, masks: bool = True) -> dict[str, str]:
     """A small file that is large in memory: seven steps of a long region, each with an empty mask."""
     frames = [[1] * step + [0] * (length - step) for step in range(8)]
@@ -194,6 +200,9 @@ HALF = '{"data":[],"fn_index":0,"session_hash":"s","event_data":{"question":"q",
 WHOLE = HALF.replace("\\ud800", "\\ud83d\\ude00 \\\\ud800")
 JOIN, SERVER = "/gradio_api/queue/join", "/gradio_api/component_server"
 CLASS = {"component_id": 1, "fn_name": "__init__", "session_hash": "s", "data": 1}
+WIDE = "a" * (23 << 20) + "😀"
+WORDS = {str(number): "x" for number in range(300_000)}
+MISSING = "broken at .*: it (is missing|has 300000 entries)"
 PARTS = b'{"data":{"prompt":[' + b"[]," * 400_000 + b"0]}}"
 
 ATTACKS = [
@@ -203,7 +212,10 @@ ATTACKS = [
     Attack("a file of brackets", quick("open_trace", lambda: file_of(b"[],", 3)), "at most 300000 are read"),
     Attack("a file of commas", quick("open_trace", lambda: file_of(b"0,", 12)), "entries; at most 4000000", 40),
     Attack("a file of steps", quick("open_trace", lambda: file_of(b"{},", 0)), "broken", 20),
-    Attack("four files at once", four_files, "steps: it has .* at most 20000", 220, 6),
+    Attack("a text of wide characters", quick("open_trace", lambda: file_with("text", WIDE)), MISSING, 260),
+    Attack("words without a trace", quick("open_trace", lambda: file_with("token_text", WORDS)), MISSING, 120),
+    Attack("settings without an end", quick("open_trace", lambda: file_with("settings", WORDS)), MISSING, 120),
+    Attack("four files at once", four_files, "model: it is missing", 220, 6),
     Attack("a long region", quick("open_trace", lambda: with_empty_masks(8192)), "at most 4096 are shown here", 60),
     Attack("files that are kept", many_opened, '^200 {"kind": "view"', 160, 15),
     Attack("a picture for no model", quick("open_image", picture), "no model of this page takes pictures", 10),
