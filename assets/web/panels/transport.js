@@ -128,6 +128,17 @@ export class Transport {
     if (!viewer.finished && viewer.host.requestRun) viewer.host.requestRun();
   }
 
+  /** To the next or the previous step at which something was revoked. @param {1 | -1} direction */
+  revocation(direction) {
+    const { viewer } = this;
+    for (let step = viewer.state.step + direction; step >= 0 && step <= viewer.last; step += direction) {
+      if (viewer.lanes.some((lane) => lane.frames[step]?.revokes)) {
+        viewer.setStep(step);
+        return;
+      }
+    }
+  }
+
   reset() {
     this.pause();
     this.viewer.setStep(0);

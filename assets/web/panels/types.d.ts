@@ -86,6 +86,7 @@ export interface Viewer {
   host: ViewerHost;
   still: boolean;
   short: boolean;
+  long: boolean;
   coming: boolean;
   state: State;
   lanes: Lane[];
