@@ -1,13 +1,18 @@
-"""Long decodes for tests, made without a model: an answer of running text, numbers, a list and code, as a tokenizer with
-spaces of its own cuts it, decoded block by block with candidates, revocations and words that are replaced.
+"""Long decodes for tests: `lengthy` makes one without a model, `Lengthy` is a model without weights that takes them.
 
-    trace = lengthy(1024, 1000)      # positions, passes; blocks of 32 unless told
+The answer is running text, numbers and code, as a tokenizer with spaces of its own cuts it, decoded block by block with
+candidates, revocations and words that are replaced.
 """
 
 from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
 
 from dard.core.state import changes
 from dard.trace import Step, Trace
@@ -88,3 +93,41 @@ def lengthy(length: int, passes: int, block: int = 32, seed: int = 0, shadow: bo
         "theirs", 8, "theirs", {"block_length": block}, "How many apples are green?", [2], MASK, END,
         [False] * length, start, steps, words, text, about,
     )  # fmt: skip
+
+
+class Lengthy:
+    """Takes 2,048 positions and knows the answer; how sure it is goes up and down with how many words it sees."""
+
+    name, num_layers, max_length, mask_id, eos_id = "lengthy", 2, 2048, MASK, END
+    device, offers = torch.device("cpu"), frozenset({"batch"})
+
+    def __init__(self, length: int = 1024) -> None:
+        texts = pieces(length)
+        self.texts = ["[MASK]", "[EOS]", "?", *sorted({*texts, " wrong", " 17"})]
+        ids = {text: number for number, text in enumerate(self.texts)}
+        self.vocab_size = len(self.texts)
+        self.settled = torch.tensor([ids[text] for text in texts] + [END] * (length - len(texts)))
+
+    def encode(self, prompt: str) -> list[int]:
+        return [2] * max(1, len(prompt.split()))
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(self.texts[token] for token in ids)
+
+    def token_text(self, token: int) -> str:
+        return self.texts[token]
+
+    def answer(self, questions: Any) -> list[Any]:
+        from dard.models import Answer
+
+        return [Answer(self.logits(q.ids, q.positions, q.mask, q.rows)) for q in questions]
+
+    def logits(self, ids: Tensor, positions: Tensor, mask: Tensor, rows: Tensor) -> Tensor:
+        places = (positions[rows] - (positions.max() + 1 - len(self.settled))).clamp(0, len(self.settled) - 1)
+        known = (mask[rows] & (ids != self.mask_id)[None]).sum(1)
+        noise = torch.sin(places.float() * 12.9898 + known.float() * 0.7) * 43758.5453
+        sure = 1.5 + 7.0 * (noise - noise.floor())
+        logits = torch.zeros(len(rows), self.vocab_size)
+        logits[torch.arange(len(rows)), self.settled[places]] = sure
+        logits[:, MASK] = -20.0
+        return logits

@@ -84,7 +84,7 @@ export class Prose {
   /** @type {Set<number>} stretches that were opened by hand */ opened = new Set();
   /** @type {(number | null)[]} the token that holds a position's place until it is there */ shapes = [];
   /** @type {Uint8Array | undefined} where the answer stands */ marked;
-  /** @type {(word: string) => string} */ join;
+  /** @type {((word: string) => string) | undefined} */ join;
 
   /**
    * @param {Lane} lane
@@ -122,6 +122,7 @@ export class Prose {
     this.box.addEventListener('pointerover', (event) => hit(event, onHover));
     this.box.addEventListener('pointerleave', () => onHover(-1));
     this.seen = 0;
+    this.tall = false; // whether the block that is decoded is higher than the box
     this.named = false;
     this.selected = -1;
     this.followed = -1;
@@ -158,13 +159,19 @@ export class Prose {
   /** With new steps: what was written last holds a position's place while it is masked, so that lines stay as they are. */
   grow() {
     const { frames, length } = this.lane;
+    const { chips, shapes } = this;
+    const join = joins(this.lane);
     for (let t = this.seen; t < frames.length; t++) {
       const { states, tokens } = frames[t];
-      for (let i = 0; i < length; i++) if (states[i]) this.shapes[i] = tokens[i];
+      for (let i = 0; i < length; i++) {
+        if (!states[i] || shapes[i] === tokens[i]) continue;
+        shapes[i] = tokens[i];
+        chips[i].drawn.token = -3; // to be written again
+      }
     }
-    if (frames.length > this.seen) for (const { drawn } of this.chips) drawn.token = -3;
+    if (this.join !== join) for (const { drawn } of chips) drawn.token = -3;
+    this.join = join;
     this.seen = frames.length;
-    this.join = joins(this.lane);
   }
 
   /** @param {Uint8Array | undefined} marked */
@@ -255,7 +262,8 @@ export class Prose {
    */
   write({ text }, i, frame) {
     const { lane, shapes } = this;
-    const word = (/** @type {number} */ token) => this.join(lane.word(token));
+    const { join = bySpaces } = this;
+    const word = (/** @type {number} */ token) => join(lane.word(token));
     const there = frame.states[i] > 0 || frame.drafted[i] > 0;
     const made = frame.soft[i];
     const shape = shapes[i] ?? null;

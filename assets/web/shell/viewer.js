@@ -16,7 +16,7 @@
 //   { step, position, lane } and what the panels add: order, reach, attention, graph, side, map, hideLater
 //
 // What a host can do, and the options, stand in types.d.ts, beside this file and in panels. What it tells the viewer:
-//   setBusy(text | null)                a run is going on: Step and Run to end wait, Stop appears if requestStop exists
+//   setBusy(text | null, share)         a run is going on: Step and Run to end wait, Stop appears if requestStop exists
 //   setMessage(text | null)             an error sentence, shown until dismissed; setBranches([{ id, name }], currentId)
 //   setTitle(text | null)               what is shown, for the names of files; without one it is the decoder
 //
@@ -210,10 +210,10 @@ export class Viewer {
     else this.set(state);
   }
 
-  /** @param {string | null} text */
-  setBusy(text) {
+  /** @param {string | null} text @param {number | null} [share] how far it is, from 0 to 1 */
+  setBusy(text, share) {
     this.root.setAttribute('aria-busy', String(!!text));
-    this.transport.setBusy(text);
+    this.transport.setBusy(text, share);
   }
 
   /** @param {string | null} text */
