@@ -20,7 +20,7 @@ from visual.server.cases import gallery
 from visual.server.images import TOGETHER_AT_MOST
 from visual.server.models import sees_pictures
 from visual.server.requests import COMPARED_AT_MOST, PROMPT_AT_MOST, UPLOAD_AT_MOST, DecodeRequest
-from visual.server.studio import REGION_AT_MOST, Studio
+from visual.server.studio import Studio
 
 
 def page_config(studio: Studio) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def page_config(studio: Studio) -> dict[str, Any]:
         "compared": list(COMPARED),
         "limits": {
             "prompt": PROMPT_AT_MOST,
-            "region": REGION_AT_MOST,
+            "region": studio.positions,
             "compared": COMPARED_AT_MOST,
             "upload": UPLOAD_AT_MOST,
             "images": TOGETHER_AT_MOST,

@@ -41,7 +41,8 @@ class Programs:
 
     @endpoint(PROGRAMS)
     def health(self) -> dict:
-        """What is loaded, on which device, and how much memory it takes; on a Space, what its self-test found."""
+        """What is loaded, on which device, and how much memory it takes; how many positions are decoded at most; on a
+        Space, what its self-test found."""
         from dard.models.memory import memory_report
 
         models, runs = self.studio.models, self.studio.runs
@@ -51,6 +52,7 @@ class Programs:
                 name: asdict(memory_report(models.loaded[name])) if name in models.loaded else "not loaded yet"
                 for name in models.names
             },
+            "positions": self.studio.positions,
             "runs": len(runs.kept),
             "under_way": sum(SCHEDULERS[name].jobs for name in models.names),
             "borrows_gpu": on_zero_gpu(),

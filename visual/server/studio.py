@@ -6,6 +6,7 @@ Does not know: how a question arrived, or what programs and assistants ask (`pro
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from visual.payload import (
     shown,
     verdict_payload,
 )
+from visual.server import estimates
 from visual.server.answers import company, lane_payload, made, steps_of, table, view
 from visual.server.cases import recorded_case
 from visual.server.endpoints import VIEWER, File, endpoint
@@ -69,12 +71,29 @@ from visual.server.runs import Lane, Run, Runs, apart, lane_names
 from visual.server.searches import Search
 
 ANIMATION_AT_MOST = 64 << 20  # characters of all its frames
-REGION_AT_MOST = 256  # positions decoded from the page; the library has no such limit
+POSITIONS = 1024  # of a region, at most
 WORDS_AT_MOST = 5000  # of a model's list; longer ones are no use to a reader
 WORD_AT_MOST = 100  # characters
 DIAGNOSED_SECONDS = 0.5  # of one answer about a diagnosis
 CAUSES_SECONDS = 0.5  # of one answer about causes; the page asks until it knows them all, or is told to stop
 STEPS_AT_ONCE = 64  # of those that are asked for again
+
+
+def region_at_most(asked: int | None = None) -> int:
+    """How many positions may be decoded from this page: what is asked for, else what the environment says; the library
+    has no such limit.
+
+    >>> region_at_most(256)
+    256
+    """
+    told = os.environ.get("DARD_POSITIONS", str(POSITIONS)) if asked is None else str(asked)
+    if not told.isdecimal() or not 1 <= int(told) <= POSITIONS:
+        raise InputError(
+            f"DARD_POSITIONS = {told[:20]!r} is not allowed; a page decodes at most 1 to {POSITIONS} positions"
+            if asked is None
+            else f"--positions {asked} is not allowed; it must be a whole number from 1 to {POSITIONS}"
+        )
+    return int(told)
 
 
 class Place(NamedTuple):
@@ -87,9 +106,10 @@ class Place(NamedTuple):
 class Studio:
     """The service behind a page. One instance per server."""
 
-    def __init__(self, models: tuple[str, ...] = ("embedded",), **loading: Any) -> None:
-        """`loading` goes to `dard.load_model`."""
+    def __init__(self, models: tuple[str, ...] = ("embedded",), positions: int | None = None, **loading: Any) -> None:
+        """`positions`: how long a region may be; `loading` goes to `dard.load_model`."""
         self.models = Models(models, **loading)
+        self.positions = region_at_most(positions)
         self.runs = Runs()
         self._images = Images()
         self._animating = threading.Lock()
@@ -106,10 +126,10 @@ class Studio:
             if request.think:
                 model = with_thinking(model)
         session = Session(model, request.prompt, request.decoder, **settings)
-        if len(session.state.tokens) > REGION_AT_MOST:
+        if len(session.state.tokens) > self.positions:
             raise InputError(
                 f"a region of {len(session.state.tokens)} positions is too long for this page; "
-                f"it decodes at most {REGION_AT_MOST}"
+                f"it decodes at most {self.positions}"
             )
         return session
 
@@ -165,6 +185,8 @@ class Studio:
             if isinstance(error, UnknownWords):
                 reply |= {"unknown": error.words, "instead": self.models.open_to_all_words(model)}
             return reply | {"text": str(error)}
+        if sessions and (note := estimates.announced(self.models.named(request.model), sessions)):
+            reply["note"] = note
         return reply | {"sizes": [(len(each.state.prompt), len(each.state.tokens)) for each in sessions]}
 
     @endpoint()
@@ -257,11 +279,13 @@ class Studio:
         answer holds all that is new. `more` comes with the last one."""
         sessions = {n: session for n in numbers if (session := run.lanes[n].session) is not None}
         told = {n: len(session.steps) for n, session in sessions.items()}
+        progress = estimates.Progress(list(sessions.values()))
         with run.working():
-            for _ in passes(run.model, list(sessions.values()), most):
+            for moved in passes(run.model, list(sessions.values()), most):
+                estimates.heard(run.model, moved)
                 if fresh := steps_of(run, told):
                     told |= {each["branch"]: each["step"]["index"] for each in fresh}
-                    yield {"kind": "steps", "run": run.key, "steps": fresh, **company(run.model)}
+                    yield {"kind": "steps", "run": run.key, "steps": fresh, **company(run.model), **progress.told()}
                 if run.stopping.is_set():
                     break
             yield made(run, numbers) | more()

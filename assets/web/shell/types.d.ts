@@ -106,6 +106,8 @@ export interface Checked {
   unknown?: string[];
   instead?: string | null;
   text?: string;
+  /** What is to be known before so long a run. */
+  note?: string;
 }
 
 /** A small task of a model with a closed list of words. */

@@ -16,7 +16,7 @@
 //   { step, position, lane } and what the panels add: order, reach, attention, graph, side, map, hideLater
 //
 // What a host can do, and the options, stand in types.d.ts, beside this file and in panels. What it tells the viewer:
-//   setBusy(text | null)                a run is going on: Step and Run to end wait, Stop appears if requestStop exists
+//   setBusy(text | null, share)         a run is going on: Step and Run to end wait, Stop appears if requestStop exists
 //   setMessage(text | null)             an error sentence, shown until dismissed; setBranches([{ id, name }], currentId)
 //   setTitle(text | null)               what is shown, for the names of files; without one it is the decoder
 //
@@ -36,6 +36,8 @@ import { Lane } from '../data/unpack.js';
 /** @import { Look, ViewerOptions } from './types.js' */
 
 const TYPING = 'input:not([type=checkbox]), textarea, select, [contenteditable]:not([contenteditable=false])';
+
+const CHIPS = 64; // positions, at most, of what is shown as chips
 
 /** @type {Viewer | null} */
 let active = null; // the viewer that keys go to while the focus is on the page itself
@@ -208,10 +210,10 @@ export class Viewer {
     else this.set(state);
   }
 
-  /** @param {string | null} text */
-  setBusy(text) {
+  /** @param {string | null} text @param {number | null} [share] how far it is, from 0 to 1 */
+  setBusy(text, share) {
     this.root.setAttribute('aria-busy', String(!!text));
-    this.transport.setBusy(text);
+    this.transport.setBusy(text, share);
   }
 
   /** @param {string | null} text */
@@ -239,6 +241,11 @@ export class Viewer {
     return this.root.clientWidth >= 1500;
   }
 
+  /** Whether tokens are text and the score is a map: more positions than chips are read for. A board is no text. */
+  get long() {
+    return this.lanes.some(({ length, board }) => length > CHIPS && !board);
+  }
+
   /** The size of the tokens in the short view. */
   get grid() {
     return !this.short || this.lanes.length > 1 ? undefined : this.root.clientWidth <= 640 ? 'tall' : 'huge';
@@ -259,7 +266,7 @@ export class Viewer {
     if (active === this) active = null;
     this.lanes = [];
     put(this.root);
-    this.root.classList.remove('dv', 'dv-empty', 'dv-still', 'dv-beside');
+    this.root.classList.remove('dv', 'dv-empty', 'dv-still', 'dv-beside', 'dv-reading');
   }
 
   // State.
@@ -392,8 +399,8 @@ export class Viewer {
       ArrowUp: () => this.select(Math.max(0, position - 1)),
       ArrowDown: () => this.select(Math.min(this.lane.length - 1, position + 1)),
       ' ': !pressesItself && (() => this.transport.play()),
-      n: () => this.revocation(1),
-      p: () => this.revocation(-1),
+      n: () => this.transport.revocation(1),
+      p: () => this.transport.revocation(-1),
     };
     for (const panel of this.panels)
       for (const [name, act] of Object.entries(kindOf(panel).shortcuts ?? {})) actions[name] = () => act(this, panel);
@@ -401,16 +408,6 @@ export class Viewer {
     if (!action) return;
     event.preventDefault();
     action();
-  }
-
-  /** To the next or the previous step at which something was revoked. @param {1 | -1} direction */
-  revocation(direction) {
-    for (let step = this.state.step + direction; step >= 0 && step <= this.last; step += direction) {
-      if (this.lanes.some((lane) => lane.frames[step]?.revokes)) {
-        this.setStep(step);
-        return;
-      }
-    }
   }
 
   // Drawing.
@@ -429,6 +426,7 @@ export class Viewer {
     this.root.dataset.size = width <= 640 ? 'narrow' : width <= 1000 ? 'medium' : 'wide';
     this.theme = readTheme(this.root);
     this.steps = capacity(this.last, this.finished);
+    this.root.classList.toggle('dv-long-text', this.long);
     this.root.dataset.side = this.state.side;
     for (const panel of this.panels) {
       panel.box.hidden =
