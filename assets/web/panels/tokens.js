@@ -7,6 +7,7 @@ import { EVENTS } from '../data/events.js';
 import { Grid } from '../draw/grid.js';
 import { drawAxis } from '../draw/axis.js';
 import { LaneMap } from '../draw/lanemap.js';
+import { Prose } from '../draw/prose.js';
 import { GLOSSARY, rich } from '../draw/symbols.js';
 import { whyButton } from './side.js';
 import { Standing } from './standing.js';
@@ -19,7 +20,7 @@ const BESIDE = 1200; // pixels from which on a board stands beside the other pan
 
 export class Tokens {
   /** @type {Viewer} */ viewer;
-  /** @type {Grid[]} */ grids;
+  /** @type {(Grid | Prose)[]} */ grids;
   /** @type {LaneMap[]} */ maps;
   /** @type {HTMLElement[]} */ passes;
   /** @type {HTMLElement[]} of every lane, the way to what is known of a wrong answer */ whys;
@@ -69,15 +70,15 @@ export class Tokens {
     const { lanes } = viewer;
     const many = lanes.length > 1;
     this.size = viewer.grid;
-    this.grids = lanes.map(
-      (lane, n) =>
-        new Grid(lane, lanes.length, {
-          size: viewer.grid,
-          mono: viewer.theme.mono,
-          onSelect: (position) => viewer.select(position, n),
-          onHover: (position) => many && this.hover(position),
-        }),
-    );
+    this.grids = lanes.map((lane, n) => {
+      const listens = {
+        onSelect: (/** @type {number} */ position) => viewer.select(position, n),
+        onHover: (/** @type {number} */ position) => many && this.hover(position),
+      };
+      return viewer.long && !lane.board
+        ? new Prose(lane, listens)
+        : new Grid(lane, lanes.length, { size: viewer.grid, mono: viewer.theme.mono, ...listens });
+    });
     this.align();
     this.maps = [];
     this.passes = [];
@@ -91,7 +92,7 @@ export class Tokens {
     if (!this.laid) this.heading.insertBefore(this.legend, viewer.exports.box);
     put(
       this.lanes,
-      many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box,
+      many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : outside(this.grids[0]),
       this.laid && h('div', { class: 'dv-side' }, this.looks[0]?.box, this.legend),
     );
     if (this.laid) this.looks[0]?.row.append(this.whys[0]);
@@ -178,7 +179,7 @@ export class Tokens {
       'div',
       { class: 'dv-lane' },
       h('div', { class: 'dv-whobox' }, who, this.whys[n]),
-      h('div', { class: 'dv-lanetoks' }, this.grids[n].box, this.looks[n]?.box),
+      h('div', { class: 'dv-lanetoks' }, outside(this.grids[n]), this.looks[n]?.box),
       h('div', { class: 'dv-mapbox' }, canvas),
     );
     this.maps.push(map);
@@ -197,7 +198,8 @@ export class Tokens {
   }
 
   align() {
-    if (this.grids.length > 1) for (const grid of this.grids) grid.grow(this.grids);
+    const chips = this.grids.filter((grid) => grid instanceof Grid);
+    if (chips.length > 1) for (const grid of chips) grid.grow(chips);
   }
 
   /** @param {number} position */
@@ -208,17 +210,20 @@ export class Tokens {
   }
 
   prepare() {
-    const { lanes, theme, last, steps, grid, root, body } = this.viewer;
+    const { lanes, theme, last, steps, grid, root, body, long, short } = this.viewer;
     if (grid !== this.size) this.load();
-    const beside =
-      this.laid && root.clientWidth >= BESIDE && body.querySelector(':scope > .dv-panel:not(.dv-p-tokens)') !== null;
-    if (beside !== root.classList.contains('dv-beside')) {
+    const others = body.querySelector(':scope > .dv-panel:not(.dv-p-tokens)') !== null;
+    const room = root.clientWidth >= BESIDE && others;
+    const reading = room && long && !short && lanes.length === 1;
+    const beside = this.laid && room;
+    if (beside !== root.classList.contains('dv-beside') || reading !== root.classList.contains('dv-reading')) {
       root.classList.toggle('dv-beside', beside);
-      if (beside) body.prepend(this.box);
+      root.classList.toggle('dv-reading', reading);
+      if (beside || reading) body.prepend(this.box);
       else body.before(this.box);
     }
     for (const each of this.grids) each.board?.lay(this.lanes.clientWidth, root.dataset.size === 'narrow');
-    this.arcs.prepare(lanes[0], this.grids[0], lanes.length === 1 && !this.laid);
+    this.arcs.prepare(lanes[0], this.grids[0], lanes.length === 1 && !this.laid && !long);
     if (!this.maps.length) return;
     this.divergence = firstDifference(lanes, last);
     this.mapWidth = this.axis.parentElement?.clientWidth || this.maps[0].canvas.parentElement?.clientWidth || 0;
@@ -335,6 +340,9 @@ export class Tokens {
       .join(' ');
   }
 }
+
+/** What a page takes of a grid: text has a height of its own, in which it scrolls. @param {Grid | Prose} grid */
+const outside = (grid) => (grid instanceof Prose ? grid.outer : grid.box);
 
 /**
  * What keeps lanes from being compared token by token, in a sentence; nothing where all were asked the same.

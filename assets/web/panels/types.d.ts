@@ -3,6 +3,7 @@
 import type { Reply } from '../data/messages.js';
 import type { Lane } from '../data/unpack.js';
 import type { Grid } from '../draw/grid.js';
+import type { Prose } from '../draw/prose.js';
 import type { Sheet, Theme } from '../draw/types.js';
 import type { Transport } from './transport.js';
 
@@ -68,7 +69,7 @@ export interface Panel {
   head?: HTMLElement;
   next?: HTMLElement;
   editing?: boolean;
-  grids?: Grid[];
+  grids?: (Grid | Prose)[];
   load?(): void;
   grow?(lane: number): void;
   prepare(): void;

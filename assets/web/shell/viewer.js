@@ -266,7 +266,7 @@ export class Viewer {
     if (active === this) active = null;
     this.lanes = [];
     put(this.root);
-    this.root.classList.remove('dv', 'dv-empty', 'dv-still', 'dv-beside');
+    this.root.classList.remove('dv', 'dv-empty', 'dv-still', 'dv-beside', 'dv-reading');
   }
 
   // State.
