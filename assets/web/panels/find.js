@@ -2,7 +2,7 @@
 // It is opened by a key and lies over the page, so that nothing moves.
 
 import { h, setText } from '../draw/dom.js';
-import { places, reading } from '../data/reading.js';
+import { places, reading } from '../draw/reading.js';
 
 /** @import { Lane } from '../data/unpack.js' */
 /** @import { Viewer } from './types.js' */

@@ -11,6 +11,8 @@ import { Lane } from '../data/unpack.js';
 /** @import { Sheet } from '../draw/types.js' */
 
 const TALL = 358; // pixels of all rows
+const AROUND = 562; // and of what stands above and below them where a page is to be seen without scrolling
+const LOW = 150;
 const BESIDE = 420; // from which on the lens has room beside the map
 const APART = 10;
 const MAP = 0.46; // of the width
@@ -185,6 +187,12 @@ export class ScorePanel {
     return true;
   }
 
+  /** How high all rows are: under a text only as high as the window has room. */
+  tall() {
+    const { root, still } = this.viewer;
+    return root.classList.contains('dv-reading') && !still ? whole(window.innerHeight - AROUND, LOW, TALL) : TALL;
+  }
+
   /** Whether it is a map with a lens beside it. */
   get mapped() {
     return this.viewer.long && !this.viewer.short;
@@ -209,7 +217,8 @@ export class ScorePanel {
           ? 'drag the map to scrub, the lens to move'
           : 'drag to scrub',
     );
-    const look = { tall: TALL, theme, weights: state.map === 'weights' && !!lane.mapped };
+    const tall = this.tall();
+    const look = { tall, theme, weights: state.map === 'weights' && !!lane.mapped };
     this.score.prepare(lane, {
       ...look,
       width,
@@ -222,7 +231,7 @@ export class ScorePanel {
     });
     if (mapped) {
       const left = beside ? room - APART - width : room;
-      this.lens.prepare(lane, { ...look, width: left, narrow: left < 420, tall: beside ? TALL : 226 });
+      this.lens.prepare(lane, { ...look, width: left, narrow: left < 420, tall: beside ? tall : 226 });
     }
     this.map.hidden = !lane.mapped;
     const { name, symbol: sign, help } = lane.mapped || { name: '' };

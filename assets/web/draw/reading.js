@@ -1,9 +1,10 @@
 // What is written at a step as one text, and where in it a position stands.
 
-/** @import { Frame } from './frame.js' */
-/** @import { Lane } from './unpack.js' */
+import { joins } from './prose.js';
 
-const SPACED = /^[␣▁Ġ]/u; // a token that brings the space before it along
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Lane } from '../data/unpack.js' */
+
 const GONE = '\u0000'; // nothing is written here: no text goes on across it
 
 /**
@@ -11,21 +12,19 @@ const GONE = '\u0000'; // nothing is written here: no text goes on across it
  * @param {Lane} lane @param {Frame} frame
  */
 export function reading(lane, frame) {
-  const spaced = [...lane.words.values()].some((word) => SPACED.test(word));
+  const join = joins(lane);
   let text = '';
   /** @type {[number, number][]} */
   const spans = [];
   for (let i = 0; i < lane.length; i++) {
     const there = frame.states[i] > 0 || frame.drafted[i] > 0;
     const word = there
-      ? lane
-          .word(frame.tokens[i])
-          .replace(/[␣▁Ġ↵⇥ ]+/gu, ' ')
+      ? join(lane.word(frame.tokens[i]))
+          .replace(/[\s↵⇥]+/gu, ' ')
           .toLowerCase()
       : GONE;
-    const own = spaced ? word : word.startsWith('##') ? word.slice(2) : ` ${word}`;
     const start = text.length;
-    text += text.endsWith(' ') ? own.trimStart() : own;
+    text += text.endsWith(' ') ? word.trimStart() : word;
     spans.push([start, text.length]);
   }
   return { text, spans };
