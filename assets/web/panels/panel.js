@@ -25,12 +25,26 @@
 //   key(event)                 a key pressed inside the box; true if it meant something there (optional)
 //   editing                    true while something is being edited in it, which playing must not sweep away (optional)
 
+import { Question } from './ask.js';
 import { Causes } from './causes.js';
 import { Dependencies } from './dependencies.js';
 import { Diagnosis } from './diagnosis.js';
 import { Inspector } from './inspector.js';
 import { MaskPanel } from './maskpanel.js';
+import { Others } from './others.js';
+import { Ruler } from './ruler.js';
 import { ScorePanel } from './scorepanel.js';
 import { Tokens } from './tokens.js';
 
-export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis];
+export const PANELS = [
+  Tokens,
+  ScorePanel,
+  Inspector,
+  MaskPanel,
+  Dependencies,
+  Causes,
+  Diagnosis,
+  Ruler,
+  Others,
+  Question,
+];

@@ -1,6 +1,7 @@
 // What panels and the viewer know of each other; panel.js and viewer.js say what it means.
 
 import type { Reply } from '../data/messages.js';
+import type { Right } from '../data/types.js';
 import type { Lane } from '../data/unpack.js';
 import type { Grid } from '../draw/grid.js';
 import type { Sheet, Theme } from '../draw/types.js';
@@ -49,6 +50,15 @@ export interface ViewerHost {
   compareBranches?(a: number, b: number): void;
 }
 
+/** What another decoder made of a prompt. */
+export interface Other {
+  name: string;
+  setting: string;
+  answer: string;
+  right: Right;
+  passes: number;
+}
+
 /** What a page asks before it shows: `question`, and `answer` when it is told; `then` is the view the answer is seen in. */
 export interface Ask {
   question: string;
@@ -68,6 +78,10 @@ export interface Page {
   /** The positions under discussion; the others are drawn paler. */
   focus?: number[];
   ask?: Ask | null;
+  /** Shows the view of an answer. */
+  told?(view: Partial<State>): void;
+  /** What other decoders made of the same prompt. */
+  others?: Other[];
 }
 
 /** What panel.js says that a class of panels has. */
@@ -122,6 +136,7 @@ export interface Viewer {
   exports: { box: HTMLElement };
   transport: Transport;
   pace?(): number | undefined;
+  setPage(page: Page | null): void;
   set(part: Partial<State>, options?: { keepPlaying?: boolean }): void;
   setStep(step: number): void;
   select(position: number, lane?: number): void;
