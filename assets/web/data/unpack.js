@@ -208,12 +208,13 @@ export class Lane {
   }
 
   /**
-   * The same trace with its free positions only.
-   * @returns {Lane}
+   * The same trace with some of its positions only.
+   * @param {number[]} [places] @returns {Lane}
    */
-  get freeOnly() {
-    if (this.narrowed?.frames.length === this.frames.length) return this.narrowed;
-    this.narrowed = part(this, this.free, undefined, { sides: [], mapped: null });
+  only(places = this.free) {
+    const { narrowed: known } = this;
+    if (known?.frames.length === this.frames.length && String(known.positions) === String(places)) return known;
+    this.narrowed = part(this, places, undefined, { sides: [], mapped: null });
     return this.narrowed;
   }
 

@@ -27,8 +27,6 @@ export class ScorePanel {
 
   static title = 'Score';
 
-  static brief = true;
-
   static state = { map: 'states', hideLater: false };
 
   /** @param {State} state @param {Lane} lane */
@@ -164,7 +162,7 @@ export class ScorePanel {
   scrub(event, select) {
     const { viewer, lens } = this;
     const { step, position } = this.score.hit(...pointOn(this.canvas, event));
-    const chosen = viewer.short && position != null ? viewer.lane.free[position] : position;
+    const chosen = viewer.page && position != null ? this.places[position] : position;
     if (select && chosen != null) lens.centre(chosen);
     viewer.set({
       ...(step != null && !this.aside && { step: Math.min(step, viewer.last) }),
@@ -195,12 +193,19 @@ export class ScorePanel {
 
   /** Whether it is a map with a lens beside it. */
   get mapped() {
-    return this.viewer.long && !this.viewer.short;
+    return this.viewer.long && !this.viewer.page;
+  }
+
+  /** The rows of a story: what it is about, or all that was free. */
+  get places() {
+    const { page, lane } = this.viewer;
+    return page?.focus?.length ? page.focus : lane.free;
   }
 
   prepare() {
-    const { theme, state, steps, short, root } = this.viewer;
-    const lane = short ? this.viewer.lane.freeOnly : this.viewer.lane;
+    const { theme, state, steps, page, root } = this.viewer;
+    const short = !!page;
+    const lane = short ? this.viewer.lane.only(this.places) : this.viewer.lane;
     const room = this.area.clientWidth;
     const { mapped } = this;
     this.near.hidden = !mapped;
@@ -243,18 +248,18 @@ export class ScorePanel {
 
   paint() {
     const { state } = this.viewer;
-    if (!this.viewer.short && this.score.weights !== (state.map === 'weights')) this.prepare();
+    if (!this.viewer.page && this.score.weights !== (state.map === 'weights')) this.prepare();
     this.svg(this.canvas);
   }
 
   /** @param {Sheet} canvas */
   svg(canvas) {
-    const { state, short, lane } = this.viewer;
+    const { state, page } = this.viewer;
     this.score.draw(
       canvas,
       state.step,
-      short ? lane.free.indexOf(state.position) : state.position,
-      short || state.hideLater,
+      page ? this.places.indexOf(state.position) : state.position,
+      !!page || state.hideLater,
     );
     if (!this.mapped) return;
     if (canvas === this.canvas) this.lens.draw(this.near, state.step, state.position, state.hideLater);

@@ -17,6 +17,8 @@ import { Standing } from './standing.js';
 /** @import { Viewer } from './types.js' */
 
 const BESIDE = 1200; // pixels from which on a board stands beside the other panels
+const BESIDE_A_PAGE = 760;
+const LOW = 800; // pixels of a window in which cells are smaller
 
 export class Tokens {
   /** @type {Viewer} */ viewer;
@@ -39,8 +41,6 @@ export class Tokens {
   static title = 'Tokens';
 
   static above = true;
-
-  static brief = true;
 
   /** @param {Viewer} viewer */
   constructor(viewer) {
@@ -210,19 +210,25 @@ export class Tokens {
   }
 
   prepare() {
-    const { lanes, theme, last, steps, grid, root, body, long, short } = this.viewer;
+    const { lanes, theme, last, steps, grid, root, body, long, page } = this.viewer;
     if (grid !== this.size) this.load();
     const others = body.querySelector(':scope > .dv-panel:not(.dv-p-tokens)') !== null;
     const room = root.clientWidth >= BESIDE && others;
-    const reading = room && long && !short && lanes.length === 1;
-    const beside = this.laid && room;
+    const reading = room && long && !page && lanes.length === 1;
+    const beside = this.laid && others && root.clientWidth >= (page ? BESIDE_A_PAGE : BESIDE);
     if (beside !== root.classList.contains('dv-beside') || reading !== root.classList.contains('dv-reading')) {
       root.classList.toggle('dv-beside', beside);
       root.classList.toggle('dv-reading', reading);
       if (beside || reading) body.prepend(this.box);
       else body.before(this.box);
     }
-    for (const each of this.grids) each.board?.lay(this.lanes.clientWidth, root.dataset.size === 'narrow');
+    const narrow = root.dataset.size === 'narrow';
+    for (const each of this.grids)
+      each.board?.lay(
+        page && !narrow ? 400 : this.lanes.clientWidth,
+        narrow || !!page,
+        page ? (narrow ? 46 : innerHeight < LOW ? 62 : 76) : undefined,
+      );
     this.arcs.prepare(lanes[0], this.grids[0], lanes.length === 1 && !this.laid && !long);
     if (!this.maps.length) return;
     this.divergence = firstDifference(lanes, last);

@@ -1,6 +1,7 @@
 // What panels and the viewer know of each other; panel.js and viewer.js say what it means.
 
 import type { Reply } from '../data/messages.js';
+import type { Right } from '../data/types.js';
 import type { Lane } from '../data/unpack.js';
 import type { Grid } from '../draw/grid.js';
 import type { Prose } from '../draw/prose.js';
@@ -50,14 +51,47 @@ export interface ViewerHost {
   compareBranches?(a: number, b: number): void;
 }
 
+/** What another decoder made of a prompt. */
+export interface Other {
+  name: string;
+  setting: string;
+  answer: string;
+  right: Right;
+  passes: number;
+}
+
+/** What a page asks before it shows: `question`, and `answer` when it is told; `then` is the view the answer is seen in. */
+export interface Ask {
+  question: string;
+  answer: string;
+  then?: Partial<State>;
+}
+
+/** A page of a story, as far as panels know it: what is in view of a decode, and what is said and asked of it. */
+export interface Page {
+  /** What links call it. */
+  name: string;
+  title: string;
+  /** Plain sentences; a term stands between ** and ** where it is explained. */
+  caption: string[];
+  /** The panels beside the tokens: the `story` or the `id` of their classes. */
+  panel: string | string[];
+  /** The positions under discussion; the others are drawn paler. */
+  focus?: number[];
+  ask?: Ask | null;
+  /** Shows the view of an answer. */
+  told?(view: Partial<State>): void;
+  /** What other decoders made of the same prompt. */
+  others?: Other[];
+}
+
 /** What panel.js says that a class of panels has. */
 export interface PanelKind {
   new (viewer: Viewer): Panel;
   id: string;
   title?: string;
   above?: boolean;
-  brief?: boolean;
-  onlyBrief?: boolean;
+  story?: string;
   state?: Partial<State>;
   settle?(state: State, lane: Lane): void;
   fits?(lane: Lane, viewer: Viewer): boolean;
@@ -86,8 +120,8 @@ export interface Viewer {
   body: HTMLElement;
   host: ViewerHost;
   still: boolean;
-  short: boolean;
   long: boolean;
+  page: Page | null;
   coming: boolean;
   state: State;
   lanes: Lane[];
@@ -104,10 +138,13 @@ export interface Viewer {
   exports: { box: HTMLElement };
   transport: Transport;
   pace?(): number | undefined;
+  setPage(page: Page | null): void;
   set(part: Partial<State>, options?: { keepPlaying?: boolean }): void;
   setStep(step: number): void;
   select(position: number, lane?: number): void;
   ask<T>(name: string, data: object): Promise<T>;
   order<T>(name: string, data: object): Promise<T>;
+  /** Whether a panel of this id is in view: everything is, or the page names it. */
+  named(id: string): boolean;
   redraw(): void;
 }
