@@ -16,6 +16,7 @@ import numpy as np
 
 from dard.core.errors import InputError
 from dard.experiments.base import Table, percent, signed
+from dard.experiments.catalogue import get_experiment
 from dard.experiments.points import Point, points
 from dard.results.file import Results
 
@@ -94,8 +95,6 @@ def holm(values: Sequence[float]) -> list[float]:
 
 def paired(results: Results, against: str | None = None) -> Table:
     """Every variant against one of them: the one named, else what the experiment compares with, else the first."""
-    from dard.experiments.catalogue import get_experiment
-
     ours = points(results, get_experiment(results.header["experiment"]).beside)
     names = [p.variant.name for p in ours]
     if against and against not in names:

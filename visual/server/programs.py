@@ -11,6 +11,7 @@ from dataclasses import asdict
 from dard.analysis.causes import at_step, some_causes
 from dard.core.release import __version__
 from dard.decoding.session import COMPARED
+from dard.models.memory import memory_report
 from dard.tasks.judge import CUT_OFF
 from dard.trace import Trace
 from dard.trace.annotations import verdict
@@ -43,8 +44,6 @@ class Programs:
     def health(self) -> dict:
         """What is loaded, on which device, and how much memory it takes; how many positions are decoded at most; on a
         Space, what its self-test found."""
-        from dard.models.memory import memory_report
-
         models, runs = self.studio.models, self.studio.runs
         return {
             "version": __version__,
