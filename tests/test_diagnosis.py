@@ -24,6 +24,7 @@ from dard.results.diagnoses import FILE
 from dard.tasks import TASKS
 from dard.tasks.judge import judge
 from dard.trace import Diagnosis, Trace, TraceError
+from dard.trace.diagnosis_panel import panel
 from dard.trace.diagnosis_words import diagnosis_sentences
 from dard.trace.metrics import solutions_left
 from tests import brute
@@ -274,6 +275,24 @@ def test_what_is_written_in_sudokus_is_counted() -> None:
     )
 
 
+def test_the_panel_names_by_letter_what_is_to_be_masked_where_others_are_blamed_too() -> None:
+    session = dard.Session(los_diego(), LOS_DIEGO, "standard", steps=1)
+    session.run()
+    found = diagnose(session, expected="San Diego")
+    assert panel(session.trace, found).who == "Mask it: right in 1 more pass."
+    found.alone.append(4)
+    assert panel(session.trace, found).who == "Mask a: right in 1 more pass."
+    either = panel(session.trace, diagnose(session, expected="/San D|s An/"))
+    assert (either.who, either.hold) == ("Mask either one: right in 1 more pass.", "Mask a and go on")
+    made = crowd(5)
+    told = diagnose(made.run(), expected="/^a/")
+    assert panel(made.run().trace, told).hold == "Mask all 5 and go on"
+    told.alone.append(0)  # one more who lost it alone
+    assert panel(made.run().trace, told).hold == "Mask all of the first 5 and go on"
+    told.guilty = [[1, 2]]
+    assert panel(made.run().trace, told).who.startswith("Mask a and b: right in ")
+
+
 # The causes of a guilty token's own verdict.
 
 
@@ -384,6 +403,19 @@ def test_whoever_stops_keeps_what_is_known() -> None:
     seen: list[Diagnosis] = []
     found = diagnose(made.run(), expected=made.expected, on_progress=lambda now: seen.append(now) or len(seen) == 3)
     assert found is seen[-1] and len(seen) == 3 and found.stage != "done" and found.passes >= seen[0].passes
+    at_once = diagnose(made.run(), expected=made.expected, on_progress=lambda now: True)
+    (said,) = at_once.sentences  # nothing is known, and that is said
+    tried, states, passes = map(int, re.findall(r"\d+", said))
+    assert (tried, states) == (sum(mark is not None for mark in at_once.winnable), len(at_once.winnable))
+    assert passes == at_once.passes and "the search was stopped while it looked for which states" in said
+
+
+def test_a_recording_without_words_is_told_in_the_models() -> None:
+    session = dard.Session(los_diego(), LOS_DIEGO, "standard", steps=1)
+    session.run()
+    trace = Trace.from_tokens([session.at(number).state.tokens for number in (0, 1)], 0, {})
+    found = diagnose(trace, los_diego(), expected="/San Diego|Los Angeles/")
+    assert found.sentences[0].startswith("Lost in step 1: 'Los' at 0 and 'Diego' at 1 were written")
 
 
 # Its cost.

@@ -71,17 +71,20 @@ def check_ended(trace: Trace) -> None:
 
 
 def check_model(trace: Trace, model: Model) -> None:
-    """Refuse another model than the one that a trace is of, as far as the trace can tell."""
+    """Refuse another model than the one that a trace is of, as far as the trace can tell; words that it lacks are the
+    model's."""
     seen = {*trace.prompt_tokens, *trace.start.tokens, *(token for step in trace.steps for token in step.tokens)}
     said = f"the trace is of another model than {model.name!r}"
     if model.mask_id != trace.mask_id:
         raise InputError(f"{said}: its mask is token {trace.mask_id}, the model's is {model.mask_id}")
     if (largest := max(seen)) >= model.vocab_size:
         raise InputError(f"{said}: it holds token {largest}, and the model's ids go to {model.vocab_size - 1}")
-    for token in sorted(seen & trace.token_text.keys() - {trace.mask_id}):
+    known = {token for token in seen - {trace.mask_id} if trace.word(token) != f"<{token}>"}
+    for token in sorted(known):
         told, knows = trace.word(token), model.token_text(token)
         if told.strip() != knows.strip():
             raise InputError(f"{said}: token {token} is {told[:40]!r} there and {knows[:40]!r} in the model")
+    trace.token_text |= {token: model.token_text(token) for token in sorted(seen - known)}
 
 
 def made_again(trace: Trace, model: Model) -> Session | None:

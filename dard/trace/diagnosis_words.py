@@ -16,12 +16,20 @@ from dard.trace.records import Step, Verdict, Whole
 from dard.trace.words import NAMED_AT_MOST, causes_note, number, siblings_note, words_of
 
 ANSWER_AT_MOST = 80  # characters of an answer in a sentence
+LOOKING = {
+    "states": "which states could still be won",
+    "tokens": "which tokens lost it",
+    "causes": "what made the guilty tokens",
+    "settings": "which other settings avoid it",
+    "revocations": "what each revocation was worth",
+}
 ENDS = {"cap": "when its block reached its cap", "fixed point": "when decoding repeated itself"}
 
 
 def diagnosis_sentences(trace: Whole, diagnosis: Diagnosis) -> list[str]:
     """Everything that can be said of a diagnosis by now."""
-    return list(Telling(trace, diagnosis).sentences())
+    told = Telling(trace, diagnosis)
+    return [*told.sentences(), *([told.unfinished()] if diagnosis.stage != "done" else [])]
 
 
 def written_in(trace: Whole, position: int, until: int) -> int:
@@ -87,6 +95,13 @@ class Telling:
         for verdict in diagnosis.verdicts:
             yield self.cause(verdict)
         yield from self.settings()
+
+    def unfinished(self) -> str:
+        """How far a search is that was stopped, or had no more time."""
+        diagnosis, marks = self.diagnosis, self.diagnosis.winnable
+        done = f"{sum(mark is not None for mark in marks)} of {counted(len(marks), 'state')} tried"
+        made = f"{done}, {counted(diagnosis.passes, 'pass', 'passes')} made"
+        return f"This is not all: the search was stopped while it looked for {LOOKING[diagnosis.stage]} ({made})."
 
     # The headline.
 

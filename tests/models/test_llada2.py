@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from transformers.utils import logging as transformers_logging
 
 import dard
 from dard.checkup import literal as reference
@@ -120,6 +121,7 @@ def test_another_block_may_be_told_and_a_shift_may_not(tmp_path: Path) -> None:
         ("norm_head", True),
         ("hidden_act", "gelu"),
         ("use_sliding_window", True),
+        ("block_size", 64),
     ],
 )
 def test_what_makes_another_network_is_refused_by_its_name(name: str, value: Any, tmp_path: Path) -> None:
@@ -166,6 +168,35 @@ def test_a_turn_ends_with_its_own_mark(tmp_path: Path) -> None:
         "<role>SYSTEM</role>detailed thinking off<|role_end|><role>HUMAN</role>the city<|role_end|>"
         "<role>ASSISTANT</role>"
     )
+
+
+def test_its_mark_ends_a_turn_where_the_tokenizer_has_no_template(tmp_path: Path) -> None:
+    write(tmp_path / "m")
+    tokenizer = llada2_tokenizer()
+    tokenizer.chat_template = None
+    (tmp_path / "m" / "chat_template.jinja").unlink(missing_ok=True)
+    save_tokenizer(tmp_path / "m", tokenizer, "PreTrainedTokenizerFast")
+    model: Any = dard.load_model(tmp_path / "m")
+    assert not model.chat and [model.token_text(token) for token in model.end_ids] == ["<|role_end|>"]
+
+
+@pytest.mark.parametrize("changes", [{"n_group": 5}, {"topk_group": 5}, {"num_experts_per_tok": 9}, {"n_group": 0}])
+def test_experts_that_cannot_be_chosen_in_groups_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    folder, _ = write_llada2(tmp_path / "m")
+    change_config(folder, **changes)
+    name, value = next(iter(changes.items()))
+    with pytest.raises(dard.InputError, match=f"has num_experts = 16, .*{name} = {value}.* do not fit together"):
+        dard.load_model(folder)
+
+
+def test_nothing_is_printed_while_it_is_read(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    """transformers has no code for its model type, and would say so at every load."""
+    folder, _ = write_llada2(tmp_path / "m")
+    transformers_logging.set_verbosity_warning()
+    dard.load_model(folder)
+    assert capfd.readouterr().err == "" and not [each for each in recwarn if each.category is FutureWarning]
 
 
 # Editing, as published.
