@@ -17,9 +17,11 @@ import socket
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from fnmatch import fnmatchcase
-from ipaddress import ip_address
+from ipaddress import IPv6Address, ip_address
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from visual.server.reading import give_back
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -39,6 +41,7 @@ LARGE = 256 << 10  # bytes above which a body counts as large
 LARGE_AT_ONCE = 2  # of these are looked at together
 HELD_AT_MOST = 96 << 20  # bytes of all large bodies that are on their way
 SECONDS_FOR_A_BODY = 60
+OPEN_AT_MOST = 300  # requests of one visitor that are not answered yet; a tab has two that stay open
 HUGGING_FACE = ("*.hf.space", "huggingface.co", "*.huggingface.co")
 HALF = re.compile(rb"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|u[dD]([89a-fA-F])|.)", re.S)
 
@@ -71,6 +74,7 @@ class Door:
         )
         self.policy = policy(self.names, on_space).encode()
         self.held = 0
+        self.open = Counter[str]()
         self.turns = asyncio.Semaphore(LARGE_AT_ONCE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -104,16 +108,24 @@ class Door:
     async def let_in(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
         path = scope["path"]
-        scope["visitor"] = visitor_in(scope, headers, self.behind_proxy)
+        scope["visitor"] = visitor = visitor_in(scope, headers, self.behind_proxy)
         self.check_names(headers)
         if path.startswith(CLOSED):
             raise Refused(404, "this page does not offer that")
-        if scope["method"] in ("GET", "HEAD", "OPTIONS"):
-            await self.listening(scope, receive, send)
-        elif not path.startswith(POSTS):
-            raise Refused(404, "this page does not offer that")
-        else:
-            await self.with_body(scope, headers, receive, send)
+        if self.open[visitor] >= OPEN_AT_MOST:
+            raise Refused(429, "too much is open for your address already; close some of it")
+        self.open[visitor] += 1
+        try:
+            if scope["method"] in ("GET", "HEAD", "OPTIONS"):
+                await self.listening(scope, receive, send)
+            elif not path.startswith(POSTS):
+                raise Refused(404, "this page does not offer that")
+            else:
+                await self.with_body(scope, headers, receive, send)
+        finally:
+            self.open[visitor] -= 1
+            if not self.open[visitor]:
+                del self.open[visitor]
 
     def check_names(self, headers: dict[str, str]) -> None:
         """Refuse a name that is not this page's: behind it there may be somebody else's page in a visitor's browser."""
@@ -190,6 +202,8 @@ class Door:
             raise Refused(408, f"a request took longer than {SECONDS_FOR_A_BODY} seconds to arrive") from None
         finally:
             self.held -= held
+            if held > LARGE:
+                give_back()
 
 
 def check_body(body: bytes) -> None:
@@ -255,12 +269,20 @@ def own_names() -> tuple[str, ...]:
 
 def visitor_in(scope: Scope, headers: dict[str, str], behind_proxy: bool) -> str:
     """Who asks: the address of the connection; behind a proxy the last public one that it was forwarded for, because
-    what stands before that anybody can write."""
+    what stands before that anybody can write. Of the newer kind everybody has more than can be counted, so there it is
+    the first half, which tells their network.
+
+    >>> [visitor_in({"client": (each, 1)}, {}, False) for each in ("::ffff:8.8.4.4", "2a00:1:2:3:4::5")]
+    ['8.8.4.4', '2a00:1:2:3::']
+    >>> visitor_in({"client": ("10.0.0.1", 1)}, {"x-forwarded-for": "me, 8.8.8.8, 10.0.0.2"}, True)
+    '8.8.8.8'
+    """
     peer = (scope.get("client") or ("",))[0]
-    if not behind_proxy:
-        return peer
-    told = [each.strip() for each in headers.get("x-forwarded-for", "").split(",")]
-    return next((each for each in reversed(told) if is_address(each) and not ip_address(each).is_private), peer)
+    told = [each.strip() for each in headers.get("x-forwarded-for", "").split(",")] if behind_proxy else []
+    last = next((each for each in reversed(told) if is_address(each) and not ip_address(each).is_private), peer)
+    if not is_address(last) or (address := ip_address(last)).version == 4:
+        return last
+    return str(address.ipv4_mapped or IPv6Address(int(address) >> 64 << 64))
 
 
 def policy(names: Sequence[str], on_space: bool) -> str:

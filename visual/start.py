@@ -23,6 +23,8 @@ from visual.server import selftest
 from visual.server.passes import REMOTE, borrowed, on_zero_gpu
 from visual.server.studio import Studio
 
+FILES_WANTED = 16_384
+
 
 def usual_models() -> str:
     """What a page offers where nothing is said; all but the first is fetched when it is first asked for."""
@@ -34,6 +36,18 @@ def keep_memory_together() -> None:
     with suppress(AttributeError, OSError, TypeError):  # other systems have other ways
         most_pools = -8  # M_ARENA_MAX of malloc.h
         ctypes.CDLL(None).mallopt(most_pools, 2)
+
+
+def open_many_files() -> None:
+    """A connection is an open file, of which some systems let a program have 256 as long as it asks for no more."""
+    with suppress(ImportError, OSError, ValueError):  # Windows counts them otherwise
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        few = resource.RLIM_INFINITY != soft < FILES_WANTED
+        wanted = FILES_WANTED if hard == resource.RLIM_INFINITY else min(FILES_WANTED, hard)
+        if few:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def serve(
@@ -49,6 +63,8 @@ def serve(
 ) -> None:
     """Offer these models, or what the environment names, until the process ends."""
     keep_memory_together()
+    open_many_files()
+    sys.set_int_max_str_digits(640)  # the least: reading a number takes the square of its digits
     named = [name.strip() for name in os.environ.get("DARD_MODELS", usual_models()).split(",") if name.strip()]
     if where := {name: loading[name] for name in ("device", "dtype", "device_map", "quantise") if loading[name]}:
         read_placement(**where)  # what cannot be is said now, not to the first visitor

@@ -216,7 +216,7 @@ def read_bytes(path: str | Path) -> bytes:
 def unpacked(data: bytes, room: Room) -> bytes:
     """A file's bytes without their gzip, if there is one: no more than there is room for, nor more parts.
 
-    What JSON becomes in memory is told by its brackets and commas; they are counted sooner than parsed.
+    What JSON becomes in memory is told by its brackets, commas and colons; they are counted sooner than parsed.
     """
     plain = bounded_gunzip(data, room.unpacked) if data[:2] == b"\x1f\x8b" else data
     if len(plain) > room.unpacked:
@@ -228,7 +228,11 @@ def unpacked(data: bytes, room: Room) -> bytes:
 
 def refuse_many(text: bytes, room: Room) -> None:
     """Refuse JSON that would become more lists, objects and entries than there is room for."""
-    for what, signs, most in (("lists and objects", (b"[", b"{"), room.records), ("entries", (b",",), room.entries)):
+    for what, signs, most in (
+        ("lists and objects", (b"[", b"{"), room.records),
+        ("entries", (b",",), room.entries),
+        ("named entries", (b":",), room.named),
+    ):
         if (count := sum(text.count(sign) for sign in signs)) > most:
             raise TraceError(f"the file holds {count} {what}; at most {most} are read")
 

@@ -13,6 +13,7 @@ TOP_K = 5
 MAX_FILE_BYTES = 64 << 20
 MAX_RECORDS = 2_000_000  # lists and objects of a file, each of which becomes one in memory
 MAX_ENTRIES = 16_000_000  # of all of these
+MAX_NAMED = 4_000_000  # of these, entries that have a name, which take the most
 MAX_LENGTH = 8192  # positions of a region
 MAX_STEPS = 20_000
 REPR_AT_MOST = 80  # characters of its text that a trace is shown with
@@ -44,6 +45,7 @@ class Room(NamedTuple):
     unpacked: int = MAX_FILE_BYTES
     records: int = MAX_RECORDS
     entries: int = MAX_ENTRIES
+    named: int = MAX_NAMED
     positions: int = MAX_LENGTH  # of the region
 
 

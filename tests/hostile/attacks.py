@@ -196,6 +196,16 @@ async def endless_body(one: Stranger) -> str:
     return f"{answer.status_code} {answer.text}"
 
 
+async def many_streams(one: Stranger) -> str:
+    """That never end, from one address; somebody else is let in meanwhile."""
+    asked = [one.client.build_request("GET", f"/gradio_api/heartbeat/{n}", headers=one.headers) for n in range(310)]
+    streams = [await one.client.send(each, stream=True) for each in asked]
+    assert "checked" in await one.other().quick("check", {"prompt": LOS_DIEGO})
+    refused = await one.send("/config", method="GET")
+    await asyncio.gather(*(each.aclose() for each in streams))
+    return refused
+
+
 HALF = '{"data":[],"fn_index":0,"session_hash":"s","event_data":{"question":"q","action":"start","prompt":"\\ud800"}}'
 WHOLE = HALF.replace("\\ud800", "\\ud83d\\ude00 \\\\ud800")
 JOIN, SERVER = "/gradio_api/queue/join", "/gradio_api/component_server"
@@ -215,6 +225,7 @@ ATTACKS = [
     Attack("a text of wide characters", quick("open_trace", lambda: file_with("text", WIDE)), MISSING, 260),
     Attack("words without a trace", quick("open_trace", lambda: file_with("token_text", WORDS)), MISSING, 120),
     Attack("settings without an end", quick("open_trace", lambda: file_with("settings", WORDS)), MISSING, 120),
+    Attack("a file of names", quick("open_trace", lambda: file_of(b'"":0,', 4)), "named entries; at most 500000", 40),
     Attack("four files at once", four_files, "model: it is missing", 220, 6),
     Attack("a long region", quick("open_trace", lambda: with_empty_masks(8192)), "at most 4096 are shown here", 60),
     Attack("files that are kept", many_opened, '^200 {"kind": "view"', 160, 15),
@@ -224,6 +235,7 @@ ATTACKS = [
     Attack("an upload", sent("/gradio_api/upload", lambda: b"x" * (8 << 20)), "^404", 20),
     Attack("a large body", sent(SERVER, lambda: b" " * (30 << 20)), "^413 .*more than 24 MB", 10),
     Attack("a body without an end", endless_body, "^413 .*more than 24 MB", 60),
+    Attack("streams without an end", many_streams, "^429 .*too much is open for your address", 40, 8),
     Attack("a large question", sent(JOIN, lambda: b" " * (2 << 20)), "^413 .*more than 1 MB", 10),
     Attack("a body of brackets", sent(SERVER, PARTS), "^413 .*more than 50000 parts", 20),
     Attack("a form", sent(SERVER, b"a=1", headers={"Content-Type": "application/x-www-form-urlencoded"}), "^415"),

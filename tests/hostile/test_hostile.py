@@ -36,7 +36,9 @@ class Server:
         """Let somebody do something."""
 
         async def go() -> object:
-            async with httpx.AsyncClient(base_url=self.address, timeout=30) as client:
+            async with httpx.AsyncClient(
+                base_url=self.address, timeout=30, limits=httpx.Limits(max_connections=None)
+            ) as client:
                 config = (await client.get("/config")).json()
                 return await deed(stranger(client, config, seed))
 
