@@ -42,8 +42,10 @@ def replay_html(
     traces: Trace | Sequence[Trace] | Mapping[str, Trace],
     title: str | None = None,
     state: Mapping[str, Any] | None = None,
+    answer: str | None = None,
 ) -> str:
-    """One page that replays a trace, or up to five side by side. A mapping names them.
+    """One page that replays a trace, or up to five side by side. A mapping names them. `answer` is a pattern for where
+    the answer stands, if not the usual ones.
 
     `state` is what the page opens on, as `viewer.js` has it: {"step": 3, "position": 4}, for example.
     """
@@ -54,7 +56,7 @@ def replay_html(
     )
     if not 1 <= len(named) <= MOST_LANES:
         raise InputError(f"a replay holds 1 to {MOST_LANES} traces, not {len(named)}")
-    data = [payload(trace, None if name == trace.decoder else name, lives=True) for name, trace in named]
+    data = [payload(trace, None if name == trace.decoder else name, lives=True, answer=answer) for name, trace in named]
     first = named[0][1]
     heading = sentence(title or "DARD Studio replay", 200)
     names = ", ".join(str(body["name"]) for body in data)
