@@ -5,6 +5,7 @@
 import { STATES } from './events.js';
 import { CODE, Frame, Slice, startOf } from './frame.js';
 import { inflated, receive } from './masks.js';
+import { part } from './part.js';
 import { bare, clean, rounded, sentence, shown } from './texts.js';
 
 /** @import { Answer, Column, Diagnosis, Layers, Layout, StateKind, Step, Verdict as Judged } from './schema.js' */
@@ -214,35 +215,8 @@ export class Lane {
    */
   get freeOnly() {
     if (this.narrowed?.frames.length === this.frames.length) return this.narrowed;
-    const { free } = this;
-    /** @template T @param {ArrayLike<T> | Record<number, T>} row @returns {T[]} */
-    const pick = (row) => free.map((i) => /** @type {ArrayLike<T>} */ (row)[i]);
-    /** @param {Frame['columns']} all */
-    const columns = (all) => Object.fromEntries(Object.entries(all).map(([name, row]) => [name, pick(row)]));
-    const frames = this.frames.map((frame) => ({
-      ...frame,
-      tokens: pick(frame.tokens),
-      states: pick(frame.states),
-      kinds: pick(frame.kinds),
-      drafted: pick(frame.drafted),
-      confidence: pick(frame.confidence),
-      columns: columns(frame.columns),
-      revoked: pick(frame.revoked),
-      ghost: pick(frame.ghost),
-      marks: pick(frame.marks),
-      soft: pick(frame.soft),
-    }));
-    const narrowed = Object.assign(Object.create(this), {
-      positions: free,
-      length: free.length,
-      fixed: new Uint8Array(free.length),
-      free: free.map((_, n) => n),
-      frames,
-      sides: [],
-      mapped: null,
-    });
-    this.narrowed = narrowed;
-    return narrowed;
+    this.narrowed = part(this, this.free, undefined, { sides: [], mapped: null });
+    return this.narrowed;
   }
 
   /**

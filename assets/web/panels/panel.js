@@ -26,9 +26,10 @@
 import { Causes } from './causes.js';
 import { Dependencies } from './dependencies.js';
 import { Diagnosis } from './diagnosis.js';
+import { Find } from './find.js';
 import { Inspector } from './inspector.js';
 import { MaskPanel } from './maskpanel.js';
 import { ScorePanel } from './scorepanel.js';
 import { Tokens } from './tokens.js';
 
-export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis];
+export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis, Find];

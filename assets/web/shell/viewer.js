@@ -402,12 +402,12 @@ export class Viewer {
       n: () => this.transport.revocation(1),
       p: () => this.transport.revocation(-1),
     };
-    for (const panel of this.panels)
-      for (const [name, act] of Object.entries(kindOf(panel).shortcuts ?? {})) actions[name] = () => act(this, panel);
-    const action = Object.hasOwn(actions, key) && actions[key];
-    if (!action) return;
+    const own = Object.hasOwn(actions, key) && actions[key];
+    const meant = this.panels.filter((panel) => Object.hasOwn(kindOf(panel).shortcuts ?? {}, key));
+    if (!own && !meant.length) return;
     event.preventDefault();
-    action();
+    if (own) own();
+    for (const panel of meant) kindOf(panel).shortcuts?.[key](this, panel);
   }
 
   // Drawing.
