@@ -17,6 +17,7 @@ from dard.core.errors import InputError
 from dard.core.release import __version__ as __version__
 from dard.trace import Cause, Diagnosis, Step, Trace, TraceError, Verdict
 from dard.trace.about import About, Column, Event, Path, Threshold
+from dard.trace.answers import answer_life
 
 if TYPE_CHECKING:
     from dard.analysis.causes import causes, examine
@@ -47,6 +48,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "Verdict",
+    "answer_life",
     "causes",
     "compare",
     "decode",

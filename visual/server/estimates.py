@@ -17,7 +17,7 @@ from dard.trace import Step
 
 MINUTE = 60.0
 REMEMBERED = 32  # passes
-BYTES_PER_POSITION = 160  # that a step keeps on the server; measured by tests/visual/test_long_runs.py
+BYTES_PER_POSITION = 200  # that a step keeps on the server; measured by tests/visual/test_long_runs.py
 
 _PACES: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
 
@@ -84,8 +84,8 @@ def lasting(seconds: float) -> str:
 def size(count: float) -> str:
     """Bytes in few words.
 
-    >>> size(2_000_000), size(160 * 1024 * 1000)
-    ('2 MB', '164 MB')
+    >>> size(2_000_000), size(200 * 1024 * 1000)
+    ('2 MB', '205 MB')
     """
     return f"{max(1, round(count / 1e6))} MB"
 

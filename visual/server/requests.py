@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 from dard.analysis.expected import LONGEST
 from dard.core.errors import InputError
 from dard.decoders import DECODERS
+from dard.trace.answers import LONGEST as LONGEST_PATTERN
 from visual.export import MOST_FRAMES
 from visual.payload import shown
 from visual.server.images import TOGETHER_AT_MOST
@@ -148,6 +149,7 @@ AnyNumber = Annotated[int, Field(ge=-(10**9), le=10**9)]  # whoever gets it says
 Samples = Annotated[int | None, Field(ge=-NUMBER_AT_MOST, le=NUMBER_AT_MOST)]
 Branch = Annotated[int, Field(ge=0, le=BRANCHES_AT_MOST - 1)]
 Kind = Literal["trace", "html", "lanes"]
+AnswerPattern = Annotated[str, Field(max_length=LONGEST_PATTERN)]  # nothing: the usual marks
 Expectation = Annotated[str, Field(max_length=LONGEST)]  # a text or a /pattern/; nothing: the task judges
 View = Annotated[dict[str, Any] | None, Field(description="an object of what the page opens on")]
 Frames = Annotated[list[Any], Field(max_length=MOST_FRAMES, description=f"a list of at most {MOST_FRAMES} PNGs")]

@@ -20,6 +20,7 @@ from dard.decoding.session import Session
 from dard.models import with_thinking
 from dard.tasks import TASKS
 from dard.trace import Trace
+from dard.trace.annotations import annotated_answer
 from dard.trace.words import words_of
 from visual.export import MOST_FRAME_BYTES, gif, replay_html
 from visual.payload import (
@@ -43,6 +44,7 @@ from visual.server.reading import PAGE, a_file
 from visual.server.requests import (
     BRANCHES_AT_MOST,
     NUMBER_AT_MOST,
+    AnswerPattern,
     Branch,
     BranchRequest,
     CheckRequest,
@@ -342,6 +344,12 @@ class Studio:
     def life(self, run: Text, position: Number, branch: Branch = 0) -> dict[str, Any]:
         """One token's whole history, for the inspector."""
         return life(self.at(run, branch).lane.trace, position)
+
+    @endpoint(VIEWER)
+    def answer(self, run: Text, pattern: AnswerPattern = "", branch: Branch = 0) -> dict[str, Any]:
+        """Where the answer stands, when it was first written, and when it settled."""
+        trace = self.at(run, branch).lane.trace
+        return {"kind": "answer", "answer": annotated_answer(trace, pattern.strip() or None)}
 
     @endpoint(VIEWER)
     def graph(self, run: Text, step: Step, branch: Branch = 0) -> dict[str, Any]:

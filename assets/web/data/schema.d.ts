@@ -25,7 +25,15 @@ export interface Annotation {
   right?: boolean | "cut off" | null;
   board?: Layout | null;
   look?: Look | null;
+  answer?: Answer | null;
   why?: Record<string, string>;
+}
+
+export interface Answer {
+  positions: number[];
+  first: number;
+  settled: number;
+  say: string;
 }
 
 export interface Attempt {

@@ -8,7 +8,7 @@ import { inflated, receive } from './masks.js';
 import { part } from './part.js';
 import { bare, clean, rounded, sentence, shown } from './texts.js';
 
-/** @import { Column, Diagnosis, Layers, Layout, StateKind, Step, Verdict as Judged } from './schema.js' */
+/** @import { Answer, Column, Diagnosis, Layers, Layout, StateKind, Step, Verdict as Judged } from './schema.js' */
 /** @import { Cause, Described, Diagnosed, Head, LayersSaid, Payload, StepPayload, Verdict } from './types.js' */
 /** @typedef {Required<Column>} FullColumn */
 
@@ -28,6 +28,7 @@ export class Lane {
   /** @type {Described} */ about;
   /** @type {number[]} what confidences are compared with */ limits;
   /** @type {Layout | null} how its first tokens stand in rows */ board;
+  /** @type {Answer | null} where the answer stands, as far as somebody has looked */ found;
   /** @type {number[]} */ prompt;
   /** @type {number} */ length;
   /** @type {Map<number, string>} */ words = new Map();
@@ -94,6 +95,7 @@ export class Lane {
     this.asks = trace.asks ?? false; // what a long region tells of its positions is asked for
     this.limits = this.about.thresholds.map((threshold) => threshold.at).filter((at) => at != null);
     this.board = clean(trace.annotation?.board) ?? null;
+    this.found = clean(trace.annotation?.answer) ?? null;
     this.prompt = prompt;
     this.learn(trace.token_text);
     this.fixed = Uint8Array.from(trace.fixed);

@@ -8,6 +8,7 @@ import { LETTER, Lane } from '../data/unpack.js';
 import { label } from './label.js';
 
 /** @import { Frame } from '../data/frame.js' */
+/** @import { Answer } from '../data/schema.js' */
 
 const REST = 120; // milliseconds until names for screen readers follow
 const WHOLE = 256; // positions, at most, of a block that is open while it is decoded
@@ -83,7 +84,8 @@ export class Prose {
   /** @type {Set<number>} */ unnamed = new Set();
   /** @type {Set<number>} stretches that were opened by hand */ opened = new Set();
   /** @type {(number | null)[]} the token that holds a position's place until it is there */ shapes = [];
-  /** @type {Uint8Array | undefined} where the answer stands */ marked;
+  /** @type {Answer | null} */ found = null;
+  /** @type {Set<number>} where the answer stands */ marked = new Set();
   /** @type {((word: string) => string) | undefined} */ join;
 
   /**
@@ -174,9 +176,11 @@ export class Prose {
     this.seen = frames.length;
   }
 
-  /** @param {Uint8Array | undefined} marked */
-  mark(marked) {
-    this.marked = marked;
+  /** Where the answer stands. @param {Answer | null} found */
+  mark(found) {
+    if (found === this.found) return;
+    this.found = found;
+    this.marked = new Set(found?.positions);
   }
 
   /**
@@ -227,7 +231,7 @@ export class Prose {
         (made?.length ? 128 : 0) |
         (fresh.has(i) ? 256 : 0) |
         (heads ? 512 : 0) |
-        (marked?.[i] ? 1024 : 0) |
+        (marked.has(i) ? 1024 : 0) |
         ((frame.marks[i] & MARKED) << 11);
       if (drawn.classes !== classes) {
         button.className = chip.kind + written(classes) + (lane.strength[kind] < 1 ? ' dv-pale' : '');

@@ -1,6 +1,7 @@
 // The panel of tokens: one grid, or one lane per decode with a small map of its own. Where they stand in rows, it says how
 // they stand, and a wide page has it beside the others.
 
+import { AnswerLine } from './answer.js';
 import { Arcs } from '../draw/arcs.js';
 import { badge, h, icon, judged, judgement, mark, passesOf, pointOn, put, setText } from '../draw/dom.js';
 import { EVENTS } from '../data/events.js';
@@ -56,12 +57,14 @@ export class Tokens {
     this.arcs = new Arcs();
     this.heading = h('div', { class: 'dv-ph' }, this.title, this.sub, this.verdict, this.legend, viewer.exports.box);
     this.answer = h('span', { class: 'dv-answer' });
+    this.final = new AnswerLine(viewer, () => this.draw());
     this.box = h(
       'section',
       { class: 'dv-panel dv-p-tokens', 'aria-label': 'tokens' },
       this.heading,
       this.arcs.box,
       this.lanes,
+      this.final.box,
     );
   }
 
@@ -250,6 +253,7 @@ export class Tokens {
     const { viewer } = this;
     const { lanes, lane, state } = viewer;
     this.grids.forEach((grid, n) => {
+      if (grid instanceof Prose) grid.mark(lanes.length > 1 ? grid.lane.found : this.final.found);
       const frame = grid.lane.at(state.step);
       const mine = n === state.lane;
       const wasMasked = frame.index > 0 && grid.lane.frames[frame.index - 1].states[state.position] === 0;
@@ -258,6 +262,8 @@ export class Tokens {
       const first = n > 0 ? { lane: lanes[0], frame: lanes[0].at(state.step) } : null;
       grid.draw(frame, mine ? state.position : -1, echoed, path, first);
     });
+    this.final.box.hidden = !viewer.long || lanes.length > 1;
+    if (!this.final.box.hidden) this.final.draw(state.step, state.hideLater);
     const now = lane.at(state.step);
     setText(this.sub, counts(lane, now, this.laid));
     judged(this.verdict, this.laid ? null : now.right);
@@ -327,6 +333,10 @@ export class Tokens {
     const { viewer } = this;
     const next = places[(places.indexOf(viewer.state.position) + 1) % places.length];
     viewer.select(next, this.grids.indexOf(grid));
+  }
+
+  need() {
+    if (!this.final.box.hidden) this.final.need();
   }
 
   text() {
