@@ -76,5 +76,5 @@ export function whyNone(lane, frame) {
   if (!frame.index) return 'No forward pass has run yet; the first one will have a mask.';
   if (frame.block[1] - frame.block[0] > LONGEST_BLOCK) return 'The mask of a block this long is too large to draw.';
   if (unmeasured) return 'No mask was recorded of this pass.';
-  return 'This pass had no shadow: it only commits what is left, with everything in view.';
+  return 'This pass had no shadow: the remaining blanks are filled, and nothing is checked.';
 }
