@@ -5,7 +5,9 @@
 //   static above = true        it stands above the others, over the full width (optional)
 //   static state = { … }       its part of the viewer's state, as it is at first (optional)
 //   static settle(state, lane) makes something that can be shown of whatever its part of the state holds (optional)
-//   static brief = true        it is in the short view too (optional), or, with onlyBrief, only there
+//   static story = 'ruler'     it is a panel of stories: on the page exactly when viewer.page.panel names it, 'ask' whenever
+//                              viewer.page.ask is there (optional). The others are on the page when there is no viewer.page,
+//                              or when it names their id; the tokens always are
 //   static fits(lane, viewer)  whether it is for this trace; where it is not, it is not on the page (optional: it always is)
 //   static shortcuts = { key(viewer, panel) { … } }   what keys do, wherever the focus is (optional)
 //

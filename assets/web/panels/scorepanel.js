@@ -19,8 +19,6 @@ export class ScorePanel {
 
   static title = 'Score';
 
-  static brief = true;
-
   static state = { map: 'states', hideLater: false };
 
   /** @param {State} state @param {Lane} lane */
@@ -101,7 +99,7 @@ export class ScorePanel {
   scrub(event, select) {
     const { viewer } = this;
     const { step, position } = this.score.hit(...pointOn(this.canvas, event));
-    const chosen = viewer.short && position != null ? viewer.lane.free[position] : position;
+    const chosen = viewer.page && position != null ? viewer.lane.free[position] : position;
     viewer.set({
       ...(step != null && { step: Math.min(step, viewer.last) }),
       ...(select && chosen != null && { position: chosen }),
@@ -120,7 +118,8 @@ export class ScorePanel {
   }
 
   prepare() {
-    const { theme, state, steps, short, root } = this.viewer;
+    const { theme, state, steps, page, root } = this.viewer;
+    const short = !!page;
     const lane = short ? this.viewer.lane.freeOnly : this.viewer.lane;
     const width = this.area.clientWidth;
     this.again.hidden = lane.head.mask === null;
@@ -147,18 +146,18 @@ export class ScorePanel {
 
   paint() {
     const { state } = this.viewer;
-    if (!this.viewer.short && this.score.weights !== (state.map === 'weights')) this.prepare();
+    if (!this.viewer.page && this.score.weights !== (state.map === 'weights')) this.prepare();
     this.svg(this.canvas);
   }
 
   /** @param {Sheet} canvas */
   svg(canvas) {
-    const { state, short, lane } = this.viewer;
+    const { state, page, lane } = this.viewer;
     this.score.draw(
       canvas,
       state.step,
-      short ? lane.free.indexOf(state.position) : state.position,
-      short || state.hideLater,
+      page ? lane.free.indexOf(state.position) : state.position,
+      !!page || state.hideLater,
     );
   }
 

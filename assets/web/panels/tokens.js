@@ -39,8 +39,6 @@ export class Tokens {
 
   static above = true;
 
-  static brief = true;
-
   /** @param {Viewer} viewer */
   constructor(viewer) {
     this.viewer = viewer;

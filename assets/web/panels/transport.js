@@ -152,7 +152,7 @@ export class Transport {
         const { step } = viewer.state;
         const held =
           this.hold.checked &&
-          !viewer.short &&
+          !viewer.page &&
           step !== this.from &&
           viewer.lanes.some((lane) => lane.frames[step]?.revokes);
         if (held || this.exhausted || viewer.editing) this.pause();
@@ -198,7 +198,7 @@ export class Transport {
     enable(buttons.run, usable && (stoppable || (!working && (!atEnd || (open && !!host.requestRun)))));
     relabel(
       buttons.play,
-      this.timer ? 'Pause' : viewer.short && ready && this.exhausted ? 'Again' : 'Play',
+      this.timer ? 'Pause' : viewer.page && ready && this.exhausted ? 'Again' : 'Play',
       this.timer ? 'pause' : 'play',
     );
     relabel(buttons.run, stoppable ? 'Stop' : 'Run to end', stoppable ? 'stop' : 'end');

@@ -49,14 +49,34 @@ export interface ViewerHost {
   compareBranches?(a: number, b: number): void;
 }
 
+/** What a page asks before it shows: `question`, and `answer` when it is told; `then` is the view the answer is seen in. */
+export interface Ask {
+  question: string;
+  answer: string;
+  then?: Partial<State>;
+}
+
+/** A page of a story, as far as panels know it: what is in view of a decode, and what is said and asked of it. */
+export interface Page {
+  /** What links call it. */
+  name: string;
+  title: string;
+  /** Plain sentences; a term stands between ** and ** where it is explained. */
+  caption: string[];
+  /** The panels beside the tokens: the `story` or the `id` of their classes. */
+  panel: string | string[];
+  /** The positions under discussion; the others are drawn paler. */
+  focus?: number[];
+  ask?: Ask | null;
+}
+
 /** What panel.js says that a class of panels has. */
 export interface PanelKind {
   new (viewer: Viewer): Panel;
   id: string;
   title?: string;
   above?: boolean;
-  brief?: boolean;
-  onlyBrief?: boolean;
+  story?: string;
   state?: Partial<State>;
   settle?(state: State, lane: Lane): void;
   fits?(lane: Lane, viewer: Viewer): boolean;
@@ -85,7 +105,7 @@ export interface Viewer {
   body: HTMLElement;
   host: ViewerHost;
   still: boolean;
-  short: boolean;
+  page: Page | null;
   coming: boolean;
   state: State;
   lanes: Lane[];
@@ -107,5 +127,7 @@ export interface Viewer {
   select(position: number, lane?: number): void;
   ask<T>(name: string, data: object): Promise<T>;
   order<T>(name: string, data: object): Promise<T>;
+  /** Whether a panel of this id is in view: everything is, or the page names it. */
+  named(id: string): boolean;
   redraw(): void;
 }

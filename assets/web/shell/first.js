@@ -29,9 +29,7 @@ const NEAR = 0.14; // pins closer than this have their words on both sides
 export class First {
   static id = 'first';
 
-  static brief = true;
-
-  static onlyBrief = true;
+  static story = 'others';
 
   static shortcuts = { f: (/** @type {Viewer} */ _viewer, /** @type {First} */ first) => first.onSwitch() };
 
@@ -88,7 +86,7 @@ export class First {
     this.rows.before(this.callout);
     this.rows.after(this.ruler, this.legend);
     viewer.transport.box.append(this.verdicts);
-    viewer.pace = () => (viewer.short ? this.wait() : undefined);
+    viewer.pace = () => (viewer.page ? this.wait() : undefined);
   }
 
   /** How long a step stands while the short view plays. */
@@ -189,7 +187,7 @@ export class First {
   draw() {
     const { viewer } = this;
     const { lane, state } = viewer;
-    if (!viewer.short || !lane || !this.pins) return;
+    if (!viewer.page || !lane || !this.pins) return;
     const frame = lane.at(state.step);
     if (frame.index === lane.last) this.playing = false;
     setText(

@@ -3,7 +3,7 @@
 import type { Bridge, Host, Reply } from '../data/messages.js';
 import type { Payload, Right } from '../data/types.js';
 import type { Child } from '../draw/types.js';
-import type { Edit, Panel, State, Viewer } from '../panels/types.js';
+import type { Edit, Page, Panel, State, Viewer } from '../panels/types.js';
 
 export type Value = string | number | boolean | null;
 export type Values = Record<string, Value>;
@@ -110,6 +110,13 @@ export interface World {
   title: string;
   prompt: string;
   gen_length: number | null;
+}
+
+/** A page of a story as it is written down: what it shows of which decode, and what its sentences claim. */
+export interface StoryPage extends Page {
+  /** What links called it before, a name or a number. */
+  was?: (number | string)[];
+  show: Decoded & Partial<State> & { prompt: string; model?: string; lanes?: Decoded[] };
 }
 
 export interface Lesson {

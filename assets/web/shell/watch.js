@@ -25,7 +25,7 @@ import { createShell } from './shell.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Branch, Bridge, Reply } from '../data/messages.js' */
-/** @import { Edit, Panel, Viewer } from '../panels/types.js' */
+/** @import { Edit, Page, Panel, Viewer } from '../panels/types.js' */
 /** @import { Asked, Case, Config, Look, OpenedTrace, Values, Wanted } from './types.js' */
 
 const VIEW = 'dard-view'; // which view a visitor chose: story or full
@@ -35,6 +35,8 @@ const VIEWS = [
   ['full', 'Everything', 'Prompt, settings, score, inspector, mask (f)'],
 ];
 const EXPORTS = { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' };
+/** @type {Page} */
+const OPENING = { name: 'los-diego', title: 'Los Diego', caption: [], panel: ['score', 'others'] };
 const NO_MODEL = 'This trace was opened from a file and has no model behind it; decode its prompt to go on.';
 
 /** @param {HTMLElement} root @param {Bridge} bridge @param {Config} config */
@@ -137,7 +139,7 @@ export function mountWatch(root, bridge, config) {
           openCase(clashing);
         },
       ]);
-    const onSwitch = () => (viewer.short ? showFull() : showStory());
+    const onSwitch = () => (viewer.page ? showFull() : showStory());
     return [(made) => (first = new First(made, { hook: item.hook, others, next, onSwitch }))];
   }
 
@@ -145,7 +147,7 @@ export function mountWatch(root, bridge, config) {
   function setShort(on) {
     press(views, on ? 'story' : 'full');
     root.classList.toggle('dw-short', on);
-    viewer.setShort(on);
+    viewer.setPage(on ? OPENING : null);
   }
 
   /** Everything, now and whenever this visitor comes back. */
@@ -318,7 +320,7 @@ export function mountWatch(root, bridge, config) {
     'Watch',
     () => {
       const state = viewer.getState();
-      if (viewer.short) return { place: 'first', values: { show: 'story' } };
+      if (viewer.page) return { place: 'first', values: { show: 'story' } };
       if (!asked) return client.run && { place: ['file', client.run.key], values: {} };
       const { prompt: text, model, decoder } = asked;
       const unusual = settings.unusual(model, decoder, asked.settings);
@@ -422,7 +424,7 @@ export function mountWatch(root, bridge, config) {
     setShort(short);
     viewer
       .load(config.opening.payload, { step: 0, position: item.select ?? 0 })
-      .then(() => viewer.short && first?.begin());
+      .then(() => viewer.page && first?.begin());
     address.rest();
   }
 
