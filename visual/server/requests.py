@@ -203,7 +203,6 @@ class StartRequest(PageRequest):
         [], max_length=BRANCHES_AT_MOST - 1, description=f"a list of at most {BRANCHES_AT_MOST - 1} objects"
     )
 
-
     steps: int = Field(0, ge=0, le=PASSES_AT_ONCE)  # to be made before it is answered
     instead: Text = ""  # a run that nobody looks at any more once this one is there
 

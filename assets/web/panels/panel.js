@@ -25,12 +25,21 @@
 //   key(event)                 a key pressed inside the box; true if it meant something there (optional)
 //   editing                    true while something is being edited in it, which playing must not sweep away (optional)
 
+import { Question } from './ask.js';
 import { Causes } from './causes.js';
 import { Dependencies } from './dependencies.js';
 import { Diagnosis } from './diagnosis.js';
 import { Inspector } from './inspector.js';
+import { ThresholdMap } from './map.js';
 import { MaskPanel } from './maskpanel.js';
+import { Ruler } from './ruler.js';
 import { ScorePanel } from './scorepanel.js';
+import { Detour, Shadow } from './shadow.js';
+import { Six } from './six.js';
 import { Tokens } from './tokens.js';
+import { Weight } from './weight.js';
 
-export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis];
+const WATCHED = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis];
+const TOLD = [Ruler, ThresholdMap, Shadow, Detour, Six, Weight, Question];
+
+export const PANELS = [...WATCHED, ...TOLD];

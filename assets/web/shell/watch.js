@@ -22,6 +22,7 @@ import {
 import { createPopover } from './popover.js';
 import { createSettings } from './settings.js';
 import { createShell } from './shell.js';
+import { tuning } from './tuning.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Branch, Bridge, Reply } from '../data/messages.js' */
@@ -104,6 +105,16 @@ export function mountWatch(root, bridge, config) {
         new Promise((answer) => {
           withRun(() => answer(client.about(name, data)));
         }),
+      ...tuning(
+        bridge,
+        config,
+        () => client,
+        () => asked,
+        (what, reply) => {
+          begin(what, reply);
+          settings.set(what);
+        },
+      ),
       switchBranch: (id) => client.replace(() => client.look(id).then((found) => found && client.show(found[0]))),
       compareBranches: (a, b) => client.replace(() => client.sideBySide(a, b)),
       onChange: () => address.remember(),
