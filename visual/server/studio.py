@@ -184,8 +184,8 @@ class Studio:
 
     @endpoint(queue=True, needs_model=True)
     def start(self, request: StartRequest) -> dict[str, Any]:
-        """A new run that has made no step yet, or the first few; with `edits`, the branch they lead to, each edit on the
-        one before."""
+        """A new run that has made no step yet, or its first `steps`; with `edits`, the branch they lead to, each edit
+        on the one before."""
         session = self.session(request)
         run = self.new_run(request.model, Lane("original", session))
         for number, edit in enumerate(request.edits):
@@ -199,8 +199,8 @@ class Studio:
 
     @endpoint(queue=True, needs_model=True)
     def tries(self, request: TriesRequest) -> dict[str, Any]:
-        """How one prompt ends under many settings: answer, verdict and passes of each, and whether it did end, as far as
-        half a second leads; the first few in any case, the rest is asked for again."""
+        """How one prompt ends under many settings: answer, verdict and passes of each, and whether it did end. As far
+        as half a second leads, the first few in any case; the rest is asked for again."""
         name, end = self.models.named(request.model), time.monotonic() + TRIED_SECONDS
         shared = request.given("prompt", "decoder", "model", "images", "fit", "think")
         found: list[dict[str, Any]] = []
