@@ -52,13 +52,15 @@ class Annotation:
     """What is told beside a record, made of the trace by `dard.trace.annotations`. A reader may show it; nothing here
     reads it back.
 
-    `say` is a step's sentence, or what the causes of a verdict come to; `because`, what a verdict adds to its
+    `say` is a step's sentence, or what the causes of a verdict come to; `plainly`, the same step for a newcomer, in
+    words and percentages; `because`, what a verdict adds to its
     position's own sentence; `hidden`, which token was hidden by hand. `right`: whether the answer after a step is,
     where nothing is masked and the prompt has one. `board` is of the trace, `look` of the start or a step. `why` has
     sentences about positions that did not change.
     """
 
     say: Sentence = ""
+    plainly: Sentence = ""
     because: Sentence = ""
     hidden: Sentence = ""
     right: Judgement = None

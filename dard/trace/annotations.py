@@ -16,6 +16,7 @@ from dard.trace.diagnosis import Diagnosis
 from dard.trace.diagnosis_panel import panel
 from dard.trace.layers import Layers, layers_note
 from dard.trace.limits import MAX_SENTENCE
+from dard.trace.plain_words import plain_summary
 from dard.trace.records import Start, Step, Verdict, Whole
 from dard.trace.words import because, causes_note, kept_from, summary, words_of
 
@@ -61,6 +62,7 @@ def annotated_step(trace: Whole, step: Step) -> dict[str, Any]:
     laid, words = board_of(trace), words_of(trace)
     told = {
         "say": sentence(summary(step, trace.about, words)),
+        "plainly": sentence(plain_summary(trace, step)),
         "hidden": sentence(kept_from(step, words)) if step.hidden else None,
         "right": verdict(trace, step),
         "look": look(trace, laid, step) if laid else None,

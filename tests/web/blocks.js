@@ -13,7 +13,8 @@ for (const { payload, paintings } of JSON.parse(readFileSync(0, 'utf8'))) {
     const rows = { x: [], s: [] };
     if (frame.mask)
       for (const path of ['x', 's'])
-        for (let i = start; i < end; i++) rows[path].push(sight(frame, path, i).map(({ word, blank }) => [word, blank]));
+        for (let i = start; i < end; i++)
+          rows[path].push(sight(frame, path, i).map(({ word, blank }) => [word, blank]));
     const words = new Set(paintings[frame.index - 1]);
     const wrong = frame.mask ? rows.s.map((_, n) => wrongIn(frame, 's', start + n, words)) : [];
     found.push({ rows, wrong, order: inBlocks(frame), painted: [...words] });

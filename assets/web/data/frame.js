@@ -82,6 +82,7 @@ export class Frame {
   /** @type {Uint8Array | undefined} */ cells;
   /** @type {Slice[]} by position, where one is known */ slices = [];
   /** @type {string} */ say;
+  /** @type {string} for a newcomer; empty where the file has none */ plainly;
   /** @type {Record<string, string>} */ notes;
   /** @type {[forward: number, other: number, megabytes: number | null]} */ took;
   /** @type {Hidden | null} what this pass was kept from seeing */ hidden;
@@ -118,6 +119,7 @@ export class Frame {
     for (const { key, bit } of EVENTS) for (const i of events[key] ?? []) this.marks[i] |= bit;
     if (soft) for (const i of soft.positions) this.soft[i] = guesses(soft, i, (p) => p > 0);
     this.say = sentence(annotation.say ?? told(lane, step));
+    this.plainly = sentence(annotation.plainly ?? '');
     this.notes = clean(step.notes ?? {});
     const megabytes = step.peak_bytes == null ? null : Math.round(step.peak_bytes / 1e6);
     this.took = [1000 * (step.forward_seconds ?? 0), 1000 * (step.other_seconds ?? 0), megabytes];

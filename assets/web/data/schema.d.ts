@@ -19,6 +19,7 @@ export interface About {
 
 export interface Annotation {
   say?: string;
+  plainly?: string;
   because?: string;
   hidden?: string;
   right?: boolean | "cut off" | null;

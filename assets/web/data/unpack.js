@@ -207,13 +207,10 @@ export class Lane {
     return this.free.map((i) => (frame.states[i] ? this.word(frame.tokens[i]) : '·')).join(' ');
   }
 
-  /**
-   * The same trace with its free positions only.
-   * @returns {Lane}
-   */
-  get freeOnly() {
-    if (this.narrowed?.frames.length === this.frames.length) return this.narrowed;
-    const { free } = this;
+  /** The same trace with some of its positions only. @param {number[]} [free] @returns {Lane} */
+  only(free = this.free) {
+    const { narrowed: known } = this;
+    if (known?.frames.length === this.frames.length && String(known.positions) === String(free)) return known;
     /** @template T @param {ArrayLike<T> | Record<number, T>} row @returns {T[]} */
     const pick = (row) => free.map((i) => /** @type {ArrayLike<T>} */ (row)[i]);
     /** @param {Frame['columns']} all */

@@ -32,6 +32,7 @@ import { Diagnosis } from './diagnosis.js';
 import { Inspector } from './inspector.js';
 import { ThresholdMap } from './map.js';
 import { MaskPanel } from './maskpanel.js';
+import { Others } from './others.js';
 import { Ruler } from './ruler.js';
 import { ScorePanel } from './scorepanel.js';
 import { Detour, Shadow } from './shadow.js';
@@ -40,6 +41,6 @@ import { Tokens } from './tokens.js';
 import { Weight } from './weight.js';
 
 const WATCHED = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis];
-const TOLD = [Ruler, ThresholdMap, Shadow, Detour, Six, Weight, Question];
+const TOLD = [Ruler, ThresholdMap, Shadow, Detour, Six, Weight, Others, Question];
 
 export const PANELS = [...WATCHED, ...TOLD];

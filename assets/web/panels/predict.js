@@ -107,10 +107,13 @@ export class Predict {
   /** Another page, or the same with another run. */
   prepare() {
     const { page } = this.viewer;
-    if (page === this.page) return;
+    if (!page || page === this.page) return;
+    const same = page.name === this.page?.name;
+    this.page = page;
+    if (this.ask?.kind === 'do') page.painted = (right) => this.settle(right);
+    if (same) return;
     Object.assign(this, { page, chosen: new Set(), number: 0.5, touched: false, result: undefined });
     this.opened = this.viewer.state.step;
-    if (page && this.ask?.kind === 'do') page.painted = (right) => this.settle(right);
     this.build();
   }
 

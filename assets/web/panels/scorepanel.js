@@ -99,7 +99,7 @@ export class ScorePanel {
   scrub(event, select) {
     const { viewer } = this;
     const { step, position } = this.score.hit(...pointOn(this.canvas, event));
-    const chosen = viewer.page && position != null ? viewer.lane.free[position] : position;
+    const chosen = viewer.page && position != null ? this.places[position] : position;
     viewer.set({
       ...(step != null && { step: Math.min(step, viewer.last) }),
       ...(select && chosen != null && { position: chosen }),
@@ -117,10 +117,16 @@ export class ScorePanel {
     return true;
   }
 
+  /** The rows of a story: what it is about, or all that was free. */
+  get places() {
+    const { page, lane } = this.viewer;
+    return page?.focus?.length ? page.focus : lane.free;
+  }
+
   prepare() {
     const { theme, state, steps, page, root } = this.viewer;
     const short = !!page;
-    const lane = short ? this.viewer.lane.freeOnly : this.viewer.lane;
+    const lane = short ? this.viewer.lane.only(this.places) : this.viewer.lane;
     const width = this.area.clientWidth;
     this.again.hidden = lane.head.mask === null;
     setText(this.title, short ? 'The passes' : 'Score');
@@ -152,11 +158,11 @@ export class ScorePanel {
 
   /** @param {Sheet} canvas */
   svg(canvas) {
-    const { state, page, lane } = this.viewer;
+    const { state, page } = this.viewer;
     this.score.draw(
       canvas,
       state.step,
-      page ? lane.free.indexOf(state.position) : state.position,
+      page ? this.places.indexOf(state.position) : state.position,
       !!page || state.hideLater,
     );
   }

@@ -16,6 +16,8 @@ import { Standing } from './standing.js';
 /** @import { Viewer } from './types.js' */
 
 const BESIDE = 1200; // pixels from which on a board stands beside the other panels
+const BESIDE_A_PAGE = 760;
+const LOW = 800; // pixels of a window in which cells are smaller
 
 export class Tokens {
   /** @type {Viewer} */ viewer;
@@ -206,16 +208,24 @@ export class Tokens {
   }
 
   prepare() {
-    const { lanes, theme, last, steps, grid, root, body } = this.viewer;
+    const { lanes, theme, last, steps, grid, root, body, page } = this.viewer;
     if (grid !== this.size) this.load();
     const beside =
-      this.laid && root.clientWidth >= BESIDE && body.querySelector(':scope > .dv-panel:not(.dv-p-tokens)') !== null;
+      this.laid &&
+      root.clientWidth >= (page ? BESIDE_A_PAGE : BESIDE) &&
+      body.querySelector(':scope > .dv-panel:not(.dv-p-tokens)') !== null;
     if (beside !== root.classList.contains('dv-beside')) {
       root.classList.toggle('dv-beside', beside);
       if (beside) body.prepend(this.box);
       else body.before(this.box);
     }
-    for (const each of this.grids) each.board?.lay(this.lanes.clientWidth, root.dataset.size === 'narrow');
+    const narrow = root.dataset.size === 'narrow';
+    for (const each of this.grids)
+      each.board?.lay(
+        page && !narrow ? 400 : this.lanes.clientWidth,
+        narrow || !!page,
+        page ? (narrow ? 46 : innerHeight < LOW ? 62 : 76) : undefined,
+      );
     this.arcs.prepare(lanes[0], this.grids[0], lanes.length === 1 && !this.laid);
     if (!this.maps.length) return;
     this.divergence = firstDifference(lanes, last);

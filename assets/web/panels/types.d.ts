@@ -1,8 +1,8 @@
 // What panels and the viewer know of each other; panel.js and viewer.js say what it means.
 
 import type { Reply } from '../data/messages.js';
-import type { Lane } from '../data/unpack.js';
 import type { Right } from '../data/types.js';
+import type { Lane } from '../data/unpack.js';
 import type { Grid } from '../draw/grid.js';
 import type { Sheet, Theme } from '../draw/types.js';
 import type { Transport } from './transport.js';
@@ -56,6 +56,15 @@ export interface ViewerHost {
   compareBranches?(a: number, b: number): void;
 }
 
+/** What another decoder made of a prompt. */
+export interface Other {
+  name: string;
+  setting: string;
+  answer: string;
+  right: Right;
+  passes: number;
+}
+
 /** What a page asks before it shows: `question`, and `answer` when it is told; `then` is the view the answer is seen in. */
 export interface Ask {
   question: string;
@@ -87,6 +96,8 @@ export interface Page {
   told?(view: Partial<State>): void;
   /** Something was done in a panel that was asked for: whether it was right. */
   painted?(right: boolean): void;
+  /** What other decoders made of the same prompt. */
+  others?: Other[];
   /** Whether the thresholds may be moved here. */
   drag?: boolean;
   /** The way of two arcs that is looked for: who looks, and at whom. */
@@ -165,6 +176,7 @@ export interface Viewer {
   exports: { box: HTMLElement };
   transport: Transport;
   pace?(): number | undefined;
+  setPage(page: Page | null): void;
   set(part: Partial<State>, options?: { keepPlaying?: boolean }): void;
   setStep(step: number): void;
   select(position: number, lane?: number): void;

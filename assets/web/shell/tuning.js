@@ -1,9 +1,10 @@
 // What a page with a model can do about the numbers that a run is tuned by: decode its prompt again with others in the place of
 // the one on screen, or learn how it ends under many.
 //
-//   createViewer(root, { …, ...tuning(bridge, config, client, asked, begin) })
+//   createViewer(root, { …, ...tuning(bridge, config, { client, asked, begin }) })
 //
-// `asked()`: what the run on screen was started with, none where no model is behind it; `begin(what, reply)`: another one is.
+// `asked()`: what the run on screen was started with, none where no model is behind it; `begin(what, reply, true)`: it was
+// started with something else.
 
 import { sentenceOf } from '../draw/dom.js';
 
@@ -15,11 +16,15 @@ import { sentenceOf } from '../draw/dom.js';
 const AT_ONCE = 64; // passes that a run begins with; the rest follow one by one
 
 /**
- * @param {Bridge} bridge @param {{ decoders: Decoder[] }} config @param {() => Client} client
- * @param {() => Asked | null} asked @param {(what: Asked, reply: Reply) => void} begin @returns {Partial<ViewerHost>}
+ * @typedef {object} Around
+ * @property {() => Client} client
+ * @property {() => Asked | null} asked
+ * @property {(what: Asked, reply: Reply, moved: boolean) => void} begin
  */
-export function tuning(bridge, config, client, asked, begin) {
-  const knobs = (/** @type {string} */ name) => config.decoders.find((each) => each.name === name)?.settings ?? [];
+
+/** @param {Bridge} bridge @param {{ decoders?: Decoder[] }} config @param {Around} around @returns {Partial<ViewerHost>} */
+export function tuning(bridge, config, { client, asked, begin }) {
+  const knobs = (/** @type {string} */ name) => config.decoders?.find((each) => each.name === name)?.settings ?? [];
   if (bridge.recorded) return { knobs };
   return {
     knobs,
@@ -35,7 +40,7 @@ export function tuning(bridge, config, client, asked, begin) {
         here.start(
           { ...wanted, steps: AT_ONCE, instead: here.run?.key ?? '' },
           (reply) => {
-            begin(wanted, reply);
+            begin(wanted, reply, true);
             here.show(reply, look);
           },
           () => !here.here.finished && here.advance(null, here.here),

@@ -1,9 +1,9 @@
 // What the tabs know of each other, and what a page is built from (visual/server/opening.py, lab.py, cases.py).
 
 import type { Bridge, Host, Reply } from '../data/messages.js';
-import type { Payload, Right } from '../data/types.js';
+import type { Payload } from '../data/types.js';
 import type { Child } from '../draw/types.js';
-import type { Edit, Page, Panel, State, Viewer } from '../panels/types.js';
+import type { Edit, Other, Page, Panel, State, Viewer } from '../panels/types.js';
 
 export type Value = string | number | boolean | null;
 export type Values = Record<string, Value>;
@@ -56,7 +56,7 @@ export type Look = Partial<State> & { goal?: number };
 /** A case of the gallery. */
 export interface Case {
   name: string;
-  hook: string;
+  hook?: string;
   prompt: string;
   model: string;
   decoder: string;
@@ -64,6 +64,7 @@ export interface Case {
   lanes: Decoded[];
   look: string;
   why: string;
+  shows?: { position?: number; versus?: object }[];
   step?: number;
   select?: number;
 }
@@ -72,15 +73,6 @@ export interface Card {
   about: string;
   images: boolean;
   think: boolean;
-}
-
-/** What another decoder made of the opening's prompt. */
-export interface Other {
-  name: string;
-  setting: string;
-  answer: string;
-  right: Right;
-  passes: number;
 }
 
 /** What Watch and Compare are built from. */
@@ -119,23 +111,9 @@ export interface StoryPage extends Page {
   show: Decoded & Partial<State> & { prompt: string; model?: string; lanes?: Decoded[] };
 }
 
-export interface Lesson {
-  /** What links call it. */
-  name: string;
-  /** The pages of version 0.2 that it stands for, by the numbers that links had then. */
-  was: number[];
-  title: string;
-  text: string[];
-  equation: string;
-  do: string;
-  question: string;
-  answer: string;
-  show: Decoded & Partial<State> & { prompt: string; lanes?: Decoded[] };
-  reveal: Partial<State>;
-}
-
 export interface LearnConfig {
-  lessons: Lesson[];
+  decoders?: Decoder[];
+  lessons: StoryPage[];
 }
 
 /** A chart as the library takes it that draws it. */

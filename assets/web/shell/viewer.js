@@ -38,6 +38,8 @@ import { Lane } from '../data/unpack.js';
 
 const TYPING = 'input:not([type=checkbox]), textarea, select, [contenteditable]:not([contenteditable=false])';
 
+const LONG = 30; // tokens that are not large in a story
+
 /** @type {Viewer | null} */
 let active = null; // the viewer that keys go to while the focus is on the page itself
 
@@ -243,7 +245,7 @@ export class Viewer {
 
   /** Whether a panel is in view: everything is, or a page of a story names it. @param {string} id */
   named(id) {
-    return !this.page || [this.page.panel, 'tokens', this.page.ask && 'ask'].flat().includes(id);
+    return !this.page || [this.page.panel, 'tokens', 'story', this.page.ask && 'ask'].flat().includes(id);
   }
 
   /** Whether four columns fit side by side. */
@@ -253,7 +255,9 @@ export class Viewer {
 
   /** The size of the tokens in a story. */
   get grid() {
-    return !this.page || this.lanes.length > 1 ? undefined : this.root.clientWidth <= 640 ? 'tall' : 'huge';
+    const [{ board, length }, ...others] = this.lanes;
+    if (!this.page || others.length || board || length > LONG) return undefined;
+    return this.root.clientWidth <= 640 ? 'tall' : 'huge';
   }
 
   destroy() {

@@ -4,7 +4,6 @@
 
 import { keptFile } from '../data/kept.js';
 import { choice, h, keep, press, put, recall } from '../draw/dom.js';
-import { First } from './first.js';
 import {
   createAddress,
   editsFrom,
@@ -19,40 +18,36 @@ import {
   viewFrom,
   viewTo,
 } from '../data/links.js';
+import { caseOf, pageOf } from './cases.js';
 import { createPopover } from './popover.js';
 import { createSettings } from './settings.js';
 import { createShell } from './shell.js';
+import { Story, VIEWS } from './story.js';
 import { tuning } from './tuning.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Branch, Bridge, Reply } from '../data/messages.js' */
-/** @import { Edit, Page, Panel, Viewer } from '../panels/types.js' */
+/** @import { Edit } from '../panels/types.js' */
 /** @import { Asked, Case, Config, Look, OpenedTrace, Values, Wanted } from './types.js' */
 
 const VIEW = 'dard-view'; // which view a visitor chose: story or full
-/** @type {[string, string, string][]} */
-const VIEWS = [
-  ['story', 'Story', 'The opening, which plays itself (f)'],
-  ['full', 'Everything', 'Prompt, settings, score, inspector, mask (f)'],
-];
-const EXPORTS = { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' };
-/** @type {Page} */
-const OPENING = { name: 'los-diego', title: 'Los Diego', caption: [], panel: ['score', 'others'] };
 const NO_MODEL = 'This trace was opened from a file and has no model behind it; decode its prompt to go on.';
 
 /** @param {HTMLElement} root @param {Bridge} bridge @param {Config} config */
 export function mountWatch(root, bridge, config) {
-  /** @type {Asked | null} */
-  let asked = null; // what the run on screen was started with; none for a trace from a file
+  let asked = /** @type {Asked | null} */ (null); // what the run on screen was started with; none for a file's trace
   /** @type {Edit[][]} */
   let edits = [[]]; // of every branch, what leads to it
   /** @type {Pick<Asked, 'decoder' | 'model'> | null} */
   let shown = null; // of the run on screen
+  let full = true; // everything is shown, not only the page of a story
+  /** @type {Case | null} */
+  let example = null; // the case that is on screen
 
   const settings = createSettings(config);
   const summary = h('span', { class: 'dw-summary' });
   const change = createPopover(root, 'Change', settings.element);
-  const views = choice('View', VIEWS, (which) => (which === 'story' ? showStory() : showFull()));
+  const views = choice('View', VIEWS, (which) => look(which === 'full'));
   const shell = createShell(root, bridge, config, {
     label: 'Decode',
     onDecode: decode,
@@ -82,13 +77,12 @@ export function mountWatch(root, bridge, config) {
     },
     unlinked: () =>
       asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.',
-    tools: config.opening ? [views] : [],
+    tools: [views],
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
   });
   const { client, prompt, say } = shell;
 
-  /** @type {First | null} */
-  let first = null; // the short view, if this page has one
+  let story = /** @type {Story | null} */ (null);
   const viewer = createViewer(
     shell.viewerBox,
     {
@@ -105,80 +99,68 @@ export function mountWatch(root, bridge, config) {
         new Promise((answer) => {
           withRun(() => answer(client.about(name, data)));
         }),
-      ...tuning(
-        bridge,
-        config,
-        () => client,
-        () => asked,
-        (what, reply) => {
-          begin(what, reply);
-          settings.set(what);
-        },
-      ),
+      ...tuning(bridge, config, { client: () => client, asked: () => asked, begin }),
       switchBranch: (id) => client.replace(() => client.look(id).then((found) => found && client.show(found[0]))),
       compareBranches: (a, b) => client.replace(() => client.sideBySide(a, b)),
       onChange: () => address.remember(),
     },
-    { exports: EXPORTS, keysFrom: root, more: opened() },
+    {
+      exports: { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' },
+      keysFrom: root,
+      more: [(made) => (story = new Story(made, { onSwitch: () => look(!full), onTurn: turn, next: further() }))],
+    },
   );
   client.viewer = viewer;
 
-  /** The short view, where this page has one. @returns {((viewer: Viewer) => Panel)[]} */
-  function opened() {
-    if (!config.opening) return [];
-    const [item] = config.gallery;
-    const { others } = config.opening;
-    const clashing = config.gallery.find((each) => each.name === 'Clashing');
+  /** Where one may go from a story. @returns {[string, () => void][]} */
+  function further() {
+    const clashing = config.gallery.find((each) => each.name === 'A Sudoku that clashes');
     /** @type {[string, () => void][]} */
-    const next = [
+    const ways = [
       ['why this works, page by page', () => showTab('Learn')],
       [
         'a sentence of your own',
         () => {
-          showFull();
+          look(true);
           prompt.focus();
           prompt.select();
         },
       ],
-      ['decoders side by side', () => openComparison(item)],
+      ['decoders side by side', () => openComparison(example ?? { ...request(), lanes: config.gallery[0].lanes })],
     ];
-    if (clashing)
-      next.unshift([
-        'a Sudoku that clashes with itself',
-        () => {
-          showFull();
-          openCase(clashing);
-        },
-      ]);
-    const onSwitch = () => (viewer.page ? showFull() : showStory());
-    return [(made) => (first = new First(made, { hook: item.hook, others, next, onSwitch }))];
+    if (clashing) ways.unshift(['a Sudoku that clashes with itself', () => openCase(clashing)]);
+    return ways;
   }
 
-  /** @param {boolean} on */
-  function setShort(on) {
-    press(views, on ? 'story' : 'full');
-    root.classList.toggle('dw-short', on);
-    viewer.setPage(on ? OPENING : null);
+  /** Draws the frame of what is on screen; another case is another page. */
+  function frame() {
+    const number = example ? config.gallery.indexOf(example) : 0;
+    press(views, full ? 'full' : 'story');
+    root.classList.toggle('dw-short', !full);
+    story?.show(pageOf(config, example, prompt.value), { number, of: example ? config.gallery.length : 1 }, full);
   }
 
-  /** Everything, now and whenever this visitor comes back. */
-  function showFull() {
-    keep(VIEW, 'full');
-    setShort(false);
+  /** A story or everything, now and whenever this visitor comes back; the place stays. @param {boolean} everything */
+  function look(everything) {
+    keep(VIEW, everything ? 'full' : 'story');
+    show(everything);
     scrollTo(0, 0); // what one came from is below the fold of a small screen
     address.remember();
   }
 
-  /** The opening from its beginning, whatever is on screen; Back leads there again. */
-  function showStory() {
-    keep(VIEW, 'story');
-    scrollTo(0, 0);
-    client.replace(() => {
-      say(null);
-      shell.showCase(null);
-      viewer.setBranches([]);
-      openFirst(true);
-    });
+  /** @param {boolean} everything @param {Case | null} [item] */
+  function show(everything, item = example) {
+    full = everything;
+    example = item;
+    shell.showCase(item);
+    frame();
+  }
+
+  /** To the next case, or the one before. @param {number} by */
+  function turn(by) {
+    const item = example && config.gallery[config.gallery.indexOf(example) + by];
+    if (item === config.gallery[0]) client.replace(() => openFirst(!full));
+    else if (item) openCase(item);
   }
 
   /** @returns {Asked} */
@@ -199,7 +181,7 @@ export function mountWatch(root, bridge, config) {
     start(
       request(),
       () => {
-        shell.showCase(null);
+        show(full, null);
         if (!still) viewer.play();
         advance(null);
       },
@@ -224,8 +206,9 @@ export function mountWatch(root, bridge, config) {
     );
   }
 
-  /** @param {Asked} what @param {Reply} reply */
-  function begin(what, reply) {
+  /** @param {Asked} what @param {Reply} reply @param {boolean} [moved] its settings were moved, not chosen here */
+  function begin(what, reply, moved) {
+    if (moved) settings.set(what);
     asked = shown = what;
     leave(what);
     edits = [[]];
@@ -279,9 +262,9 @@ export function mountWatch(root, bridge, config) {
     prompt.value = item.prompt;
     settings.set(item);
     start(request(), () => {
-      shell.showCase(item);
+      show(full, item);
       if (item.select != null) viewer.select(item.select);
-      advance(null, () => viewer.setStep(item.step ?? 0));
+      advance(null, () => (full ? viewer.setStep(item.step ?? 0) : story?.begin()));
     });
   }
 
@@ -291,7 +274,7 @@ export function mountWatch(root, bridge, config) {
     if (reply.kind === 'error') return shell.refuse(reply.text);
     client.replace(() => {
       showRecorded(reply, { step: item.step ?? 0, position: item.select ?? -1 });
-      shell.showCase(item);
+      show(full, item);
     });
   }
 
@@ -304,9 +287,8 @@ export function mountWatch(root, bridge, config) {
         lanes: [reply, ...others].map(({ run, name }) => ({ opened: run, name })),
       });
     client.replace(() => {
-      setShort(false);
       showRecorded(reply, { step: 0 });
-      shell.showCase(null);
+      show(true, null);
     });
   }
 
@@ -331,7 +313,8 @@ export function mountWatch(root, bridge, config) {
     'Watch',
     () => {
       const state = viewer.getState();
-      if (viewer.page) return { place: 'first', values: { show: 'story' } };
+      const select = state.position >= 0 ? state.position : undefined;
+      if (!full && !client.run) return { place: 'first', values: { show: 'story', step: state.step || undefined } };
       if (!asked) return client.run && { place: ['file', client.run.key], values: {} };
       const { prompt: text, model, decoder } = asked;
       const unusual = settings.unusual(model, decoder, asked.settings);
@@ -345,8 +328,9 @@ export function mountWatch(root, bridge, config) {
         edits: leads,
         ran: lane.steps,
         step: state.step,
-        select: state.position >= 0 ? state.position : undefined,
+        select,
         view: viewTo(state),
+        show: full ? undefined : 'story',
       };
       return { place: [text, model, decoder, unusual, leads], values };
     },
@@ -355,12 +339,12 @@ export function mountWatch(root, bridge, config) {
 
   /** What another tab asks for: a trace file, or a decode. @param {Wanted} what */
   function openWanted({ files, names, ...what }) {
-    setShort(false);
+    show(true, null);
     if (files) return void shell.openFiles(files, names);
     prompt.value = what.prompt ?? '';
     settings.set({ ...what, decoder: what.decoder ?? settings.decoder() });
     start(request(), () => {
-      shell.showCase(null);
+      show(true, null);
       advance(null);
     });
   }
@@ -369,18 +353,21 @@ export function mountWatch(root, bridge, config) {
   function restore(place, same) {
     const other = takeWanted('Watch');
     if (other) return openWanted(other);
-    if (parameter('prompt') !== null) setShort(false);
+    const told = parameter('show') === 'story';
     const [ran, step, select] = ['ran', 'step', 'select'].map((name) => numberFrom(parameter(name)));
     const view = {
       ...viewFrom(parameter('view')),
       ...(step !== null && { step }),
       ...(select !== null && { position: select }),
     };
-    if (same) return viewer.setState(view);
+    if (same) {
+      if (told === full) show(!told);
+      return viewer.setState(view);
+    }
     const [kind, key] = Array.isArray(place) ? place : [];
     if (kind === 'file' && !parameter('prompt')) return openAgain(key);
     const text = parameter('prompt');
-    if (text === null) return openFirst();
+    if (text === null) return openFirst(undefined, step ?? undefined);
     const decoder = parameter('decoder') ?? settings.decoder();
     /** @type {Values} */
     const values = {};
@@ -399,7 +386,7 @@ export function mountWatch(root, bridge, config) {
       settings: known ? settings.values() : values,
       edits: editsFrom(parameter('edits')),
     };
-    shell.showCase(null);
+    show(!told, caseOf(config.gallery, wanted));
     start(
       wanted,
       () => {
@@ -420,8 +407,11 @@ export function mountWatch(root, bridge, config) {
     say(reply.text);
   }
 
-  /** The first case; a link says which view of it, or else what this visitor chose before. */
-  function openFirst(short = (parameter('show') ?? recall(VIEW)) !== 'full') {
+  /**
+   * The first case; a link says which view of it and where, or else what this visitor chose before.
+   * @param {boolean} [short] @param {number} [step]
+   */
+  function openFirst(short = (parameter('show') ?? recall(VIEW)) !== 'full', step = undefined) {
     const item = config.gallery[0];
     if (!item) return;
     if (!config.models.includes(item.model)) return void replayCase(item);
@@ -431,11 +421,13 @@ export function mountWatch(root, bridge, config) {
     client.run = null;
     asked = shown = request();
     edits = [[]];
+    say(null);
+    viewer.setBranches([]);
     shell.shows(prompt.value);
-    setShort(short);
+    show(!short, item);
     viewer
-      .load(config.opening.payload, { step: 0, position: item.select ?? 0 })
-      .then(() => viewer.page && first?.begin());
+      .load(config.opening.payload, { step: step ?? 0, position: item.select ?? 0 })
+      .then(() => !full && step === undefined && story?.begin());
     address.rest();
   }
 
