@@ -451,6 +451,7 @@ export class Detour extends Shadow {
   choose(path, i) {
     this.via = [path, i];
     this.draw();
+    this.viewer.page?.painted?.(this.arrives);
   }
 
   get hides() {

@@ -112,7 +112,7 @@ export function mountLearn(root, bridge, config) {
   client.viewer = viewer;
 
   /** The view a page opens with. @param {Partial<State>} show */
-  const usual = ({ order, reach, side, map }) => ({ order, reach, side, map, hideLater: true });
+  const usual = ({ order, reach, side, map, hideLater = true }) => ({ order, reach, side, map, hideLater });
 
   /** @param {Partial<State> & { step: number, position: number }} state @returns {Entry} */
   const placed = ({ step, position, ...view }) => ({
