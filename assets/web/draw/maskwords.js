@@ -31,9 +31,7 @@ export function describe(mask, cell) {
   const { hidden } = frame;
   const byHand =
     hidden && open === (kp === 's') && Lane.hides(frame, k, q) && (hidden.check === null || qp === 's' || qs === 'M');
-  let reason = byHand ? hidden.say : qp === 's' && q === k ? reasons[kp === 'x' ? 'self' : 'own'] : null;
-  for (const a of [qp, '*'])
-    for (const b of [qs, '*']) for (const c of [ks, '*']) reason ??= reasons[`${a}${b}${kp}${c}${open ? 1 : 0}`];
+  const reason = byHand ? hidden.say : reasonOf(reasons, [qp, qs], [kp, ks], open, q === k);
   /** @param {string} path @param {string} name */
   const side = (path, name) => (path === 's' ? `the shadow of ${name}` : name);
   const because = reason ? `: ${reason.replaceAll('{k}', () => word(k)).replaceAll('{q}', () => word(q))}` : '';
@@ -58,6 +56,22 @@ export function describe(mask, cell) {
   if (depth && depth <= mask.layers)
     parts.push(h('b', { class: 'dv-warn' }, ` But it arrives through ${depth} layers.`));
   return { parts, position: q };
+}
+
+/**
+ * What a trace says about cells like this one, open or closed; `own`: the two are at one place.
+ * @param {Record<string, string>} reasons @param {[path: string, state: string]} query
+ * @param {[path: string, state: string]} key @param {boolean} open @param {boolean} own
+ */
+export function reasonOf(reasons, [qp, qs], [kp, ks], open, own) {
+  if (qp === 's' && own) return reasons[kp === 'x' ? 'self' : 'own'];
+  for (const a of [qp, '*'])
+    for (const b of [qs, '*'])
+      for (const c of [ks, '*']) {
+        const reason = reasons[`${a}${b}${kp}${c}${open ? 1 : 0}`];
+        if (reason) return reason;
+      }
+  return undefined;
 }
 
 /**

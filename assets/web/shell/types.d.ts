@@ -114,6 +114,7 @@ export interface StoryPage extends Page {
 }
 
 export interface LearnConfig {
+  decoders?: Decoder[];
   lessons: StoryPage[];
 }
 
