@@ -26,8 +26,7 @@ from dard.models.base import Answer, Model, Question
 from dard.trace import Step
 from dard.trace.about import About, Column, Path, Threshold
 from dard.trace.limits import TOP_K
-from dard.trace.plain_words import say_plainly
-from dard.trace.words import NAMED_AT_MOST, Words, against, decimals, number, rest
+from dard.trace.words import Words, against, decimals, number, rest
 
 LAMBDA = 0.5 ** (1 / 8)  # the kernel halves every 8 positions
 
@@ -266,7 +265,7 @@ class Dard(Decoder):
         """What is true of this step's weights."""
         trusting = "D = 0, so every w is 1 and masked positions trust the x path."
         if not weights:
-            return "No position was masked in this step, so no weight was needed."
+            return "No blank to fill here, so w is not used."
         if settings.mixing != "adaptive":
             return f"The weight is set to {settings.mixing:g} for all positions."
         if any(w != 1 for w in weights):
@@ -349,9 +348,7 @@ class Dard(Decoder):
             best = [i for i in masked if rank[i] > settings.tau_u] or best
         decision.commit(best, tokens)
         decision.events["accepted"] = best
-        decision.notes["w"] = (
-            "This pass only commits what is left, with everything in view: there is no second path to mix."
-        )
+        decision.notes["w"] = "Last passes: the remaining blanks are filled, the surest first; nothing is checked."
         return decision
 
     # Its words.
@@ -388,18 +385,6 @@ class Dard(Decoder):
             return f"{token} was replaced by {new}: {seen}, {judged.format(against(c, settings[limit], symbol))}."
         moves = {"CU": "was promoted", "UC": "was weakened to a candidate", "CC": "stays a candidate"}
         return f"{token} {moves.get(before + after, 'stays unmasked')}: {seen}, {sure}."
-
-    def say_plainly(self, step: Step, position: int, words: Words, about: About) -> str:
-        """A check also says which surer words it had in view: that is DARD's idea."""
-        start, end = step.block
-        if step.states_before[position] == MASKED or step.mask is None:
-            return say_plainly(step, position, words, about)
-        row = step.mask[end - start + position - start]
-        written = [j for j in range(start, end) if step.states_before[j] != MASKED and not step.fixed[j]]
-        seen = [j for j in written if j != position and row[j - start] and not step.hides(j, position)]
-        names = [words.quote(step.tokens_before[j]) for j in seen]
-        told = " and ".join(names) if len(names) <= NAMED_AT_MOST else f"{len(names)} other words"
-        return say_plainly(step, position, words, about, seen=f" with {told} in view" if names else "")
 
     def say_filled(self, step: Step, i: int, words: Words) -> str:
         """A position that was filled after the end of its block was called."""

@@ -14,7 +14,7 @@ from dard.core.errors import InputError
 from dard.core.state import BLANK, DECIDED, TENTATIVE
 from dard.trace.about import About, Threshold
 from dard.trace.records import Step, Whole
-from dard.trace.words import DONE, SPEAKERS, Words, common, decimals, ending_words, plainly, words_of
+from dard.trace.words import DONE, NAMED_AT_MOST, SPEAKERS, Words, common, decimals, ending_words, plainly, words_of
 
 SPOKEN_AT_MOST = 2  # positions of a step that are spoken of one by one
 EVENTS = ("demoted", "replaced", "decided", "promoted", "weakened")  # the first of them that happened is spoken of
@@ -61,8 +61,8 @@ class Lines:
         return f"the {which}line ({percent(at or 0)})"
 
 
-def say_plainly(step: Step, position: int, words: Words, about: About, seen: str = "") -> str:
-    """What became of a position, for a newcomer. `seen` is what a check had in view, if that is to be said."""
+def say_plainly(step: Step, position: int, words: Words, about: About) -> str:
+    """What became of a position, for a newcomer."""
     before, after, c = step.kind_before(position), step.kind(position), step.confidence[position]
     if (said := common(step, position, words)) is not None:
         return said
@@ -73,7 +73,7 @@ def say_plainly(step: Step, position: int, words: Words, about: About, seen: str
     sure = percent(c, *lines.own)
     if before.role == BLANK:
         return filled(step, position, words, lines, c)
-    old, again = words.quote(step.tokens_before[position]), f"Checked again{seen}"
+    old, again = words.quote(step.tokens_before[position]), f"Checked again{in_view(step, position, words)}"
     if after.role == BLANK:
         why = f". That is not above {lines.name(low)}" if low is not None and c <= low else ""
         favourite = prefers(step, position, words, lines.path)
@@ -89,6 +89,22 @@ def say_plainly(step: Step, position: int, words: Words, about: About, seen: str
     if after.role == TENTATIVE:
         return f"{again}, {old} gets {sure}: it stays on trial."
     return f"{old} stays, with {sure}."
+
+
+def in_view(step: Step, position: int, words: Words) -> str:
+    """What a shadow that judged a token had in view: the other words that had been written."""
+    start, end = step.block
+    if step.mask is None or len(step.mask) != 2 * (end - start):
+        return ""
+    row = step.mask[end - start + position - start]
+    written = [
+        j for j in range(start, end) if step.kind_before(j).role != BLANK and not step.fixed[j] and j != position
+    ]
+    seen = [j for j in written if row[j - start] and not step.hides(j, position)]
+    if not seen:
+        return ""
+    names = [words.quote(step.tokens_before[j]) for j in seen]
+    return f" with {' and '.join(names) if len(names) <= NAMED_AT_MOST else f'{len(names)} other words'} in view"
 
 
 def filled(step: Step, position: int, words: Words, lines: Lines, c: float) -> str:

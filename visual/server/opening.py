@@ -29,16 +29,7 @@ def page_config(studio: Studio) -> dict[str, Any]:
     return {
         "models": list(names),
         "cards": {name: card_words(name) for name in names},
-        "decoders": [
-            {
-                "name": decoder.name,
-                "title": decoder.title,
-                "settings": [describe_setting(name, decoder.Settings) for name in decoder.Settings.allowed()],
-                "presets": decoder.presets,
-            }
-            for decoder in DECODERS.values()
-            if "noise" not in decoder.needs or any(map(begins_as_noise, names))
-        ],
+        "decoders": describe_decoders(any(map(begins_as_noise, names))),
         "defaults": {name: studio.models.defaults(name) for name in names},
         "gallery": gallery(),
         "compared": list(COMPARED),
@@ -50,6 +41,20 @@ def page_config(studio: Studio) -> dict[str, Any]:
             "images": TOGETHER_AT_MOST,
         },
     }
+
+
+def describe_decoders(noise: bool = False) -> list[dict[str, Any]]:
+    """The decoders and what each of their settings may be; those of noise only where a model begins as noise."""
+    return [
+        {
+            "name": decoder.name,
+            "title": decoder.title,
+            "settings": [describe_setting(name, decoder.Settings) for name in decoder.Settings.allowed()],
+            "presets": decoder.presets,
+        }
+        for decoder in DECODERS.values()
+        if noise or "noise" not in decoder.needs
+    ]
 
 
 def begins_as_noise(name: str) -> bool:

@@ -65,9 +65,9 @@ def passes(
         yield [sessions[number] for number, _, _ in made]
 
 
-def finish(name: str, sessions: Sequence[Session], most: int | None = None) -> None:
+def finish(name: str, sessions: Sequence[Session], most: int | None = None, background: bool = False) -> None:
     """The same for whoever does not watch, as long as somebody waits for it."""
-    for _ in passes(name, sessions, most):
+    for _ in passes(name, sessions, most, background):
         if not HEARD.get()():
             raise InputError("nobody waits for this decode any more")
 

@@ -29,6 +29,8 @@ PROMPT_AT_MOST = 4000  # characters
 SETTINGS_AT_MOST = 40
 COMPARED_AT_MOST = 5
 BRANCHES_AT_MOST = 20
+TRIES_AT_MOST = 120
+PASSES_AT_ONCE = 64
 EXPLAINED_AT_MOST = 60  # seconds
 UPLOAD_AT_MOST = 16 << 20
 RESULTS_FILES_AT_MOST = 20  # opened together
@@ -201,6 +203,17 @@ class BranchRequest(Edit):
 class StartRequest(PageRequest):
     edits: list[Edit] = Field(
         [], max_length=BRANCHES_AT_MOST - 1, description=f"a list of at most {BRANCHES_AT_MOST - 1} objects"
+    )
+
+    steps: int = Field(0, ge=0, le=PASSES_AT_ONCE)  # to be made before it is answered
+    instead: Text = ""  # a run that nobody looks at any more once this one is there
+
+
+class TriesRequest(PageRequest):
+    """One prompt under many settings: what each try changes of `settings`."""
+
+    tries: list[dict[str, Any]] = Field(
+        min_length=1, max_length=TRIES_AT_MOST, description=f"a list of 1 to {TRIES_AT_MOST} objects of settings"
     )
 
 

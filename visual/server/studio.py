@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -34,7 +35,7 @@ from visual.payload import (
     verdict_payload,
 )
 from visual.server import estimates
-from visual.server.answers import company, lane_payload, made, steps_of, table, view
+from visual.server.answers import company, lane_payload, made, outcome, steps_of, table, view
 from visual.server.cases import recorded_case
 from visual.server.endpoints import VIEWER, File, endpoint
 from visual.server.images import Images
@@ -44,6 +45,7 @@ from visual.server.reading import PAGE, a_file
 from visual.server.requests import (
     BRANCHES_AT_MOST,
     NUMBER_AT_MOST,
+    PASSES_AT_ONCE,
     AnswerPattern,
     Branch,
     BranchRequest,
@@ -65,6 +67,7 @@ from visual.server.requests import (
     Text,
     Title,
     TraceFile,
+    TriesRequest,
     View,
     decoded,
     whole,
@@ -78,6 +81,8 @@ WORDS_AT_MOST = 5000  # of a model's list; longer ones are no use to a reader
 WORD_AT_MOST = 100  # characters
 DIAGNOSED_SECONDS = 0.5  # of one answer about a diagnosis
 CAUSES_SECONDS = 0.5  # of one answer about causes; the page asks until it knows them all, or is told to stop
+TRIED_SECONDS = 0.5  # of one answer about other settings
+TRIED_TOGETHER = 32
 STEPS_AT_ONCE = 64  # of those that are asked for again
 
 
@@ -116,7 +121,7 @@ class Studio:
         self._images = Images()
         self._animating = threading.Lock()
 
-    def session(self, request: DecodeRequest) -> Session:
+    def session(self, request: DecodeRequest, record: bool = True) -> Session:
         """A decode that has made no step yet."""
         settings = request.settings or {}
         make_settings(request.decoder, settings)  # refuses names that are no settings before they become arguments
@@ -127,7 +132,7 @@ class Studio:
                 model = self._images.show(name, model, tuple(request.images), request.fit, with_pictures)
             if request.think:
                 model = with_thinking(model)
-        session = Session(model, request.prompt, request.decoder, **settings)
+        session = Session(model, request.prompt, request.decoder, record=record, **settings)
         if len(session.state.tokens) > self.positions:
             raise InputError(
                 f"a region of {len(session.state.tokens)} positions is too long for this page; "
@@ -203,14 +208,34 @@ class Studio:
 
     @endpoint(queue=True, needs_model=True)
     def start(self, request: StartRequest) -> dict[str, Any]:
-        """A new run that has made no step yet; with `edits`, the branch they lead to, each edit on the one before."""
+        """A new run that has made no step yet, or its first `steps`; with `edits`, the branch they lead to, each edit
+        on the one before."""
         session = self.session(request)
         run = self.new_run(request.model, Lane("original", session))
         for number, edit in enumerate(request.edits):
             finish(run.model, [session], max(0, edit.step - len(session.steps)))
             self.branch({"run": run.key, "branch": number, **edit.given()})
             session = run.lanes[-1].session or session
+        if request.steps:
+            finish(run.model, [session], request.steps)
+        self.runs.forget(request.instead)
         return self._view(run, len(request.edits))
+
+    @endpoint(queue=True, needs_model=True)
+    def tries(self, request: TriesRequest) -> dict[str, Any]:
+        """How one prompt ends under many settings: answer, verdict and passes of each, and whether it did end. As far
+        as half a second leads, the first few in any case; the rest is asked for again."""
+        name, end = self.models.named(request.model), time.monotonic() + TRIED_SECONDS
+        shared = request.given("prompt", "decoder", "model", "images", "fit", "think")
+        found: list[dict[str, Any]] = []
+        while len(found) < len(request.tries) and (not found or time.monotonic() < end):
+            some = [
+                self.session(PageRequest.of({**shared, "settings": {**(request.settings or {}), **changes}}), False)
+                for changes in request.tries[len(found) : len(found) + TRIED_TOGETHER]
+            ]
+            finish(name, some, PASSES_AT_ONCE, background=True)
+            found += map(outcome, some)
+        return {"kind": "tries", "found": found}
 
     @endpoint(queue=True, needs_model=True)
     def compare(self, request: CompareRequest) -> dict[str, Any]:

@@ -259,6 +259,6 @@ export class Slice {
       .join(', ');
     const what = [candidates.includes(position) && 'its own token', names].filter(Boolean).join(' and ');
     const more = candidates.length > 3 ? ` and ${candidates.length - 3} more` : '';
-    return `Contaminated: ${what}${more}, hidden from this verification, can reach it through ${layers} layer${layers === 1 ? '' : 's'}.`;
+    return `Traces of ${what}${more}, hidden from this check, can still arrive through another word, after ${layers} layer${layers === 1 ? '' : 's'} (contaminated).`;
   }
 }

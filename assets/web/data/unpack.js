@@ -66,6 +66,7 @@ export class Lane {
   constructor(trace) {
     const { start, steps, settings, block_size: size, prompt_tokens: prompt } = trace;
     this.length = start.tokens.length;
+    this.settings = settings;
     const about = /** @type {Described} */ (trace.about);
     this.about = clean({
       ...about,

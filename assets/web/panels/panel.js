@@ -31,22 +31,17 @@ import { Dependencies } from './dependencies.js';
 import { Diagnosis } from './diagnosis.js';
 import { Find } from './find.js';
 import { Inspector } from './inspector.js';
+import { ThresholdMap } from './map.js';
 import { MaskPanel } from './maskpanel.js';
 import { Others } from './others.js';
 import { Ruler } from './ruler.js';
 import { ScorePanel } from './scorepanel.js';
+import { Detour, Shadow } from './shadow.js';
+import { Six } from './six.js';
 import { Tokens } from './tokens.js';
+import { Weight } from './weight.js';
 
-export const PANELS = [
-  Tokens,
-  ScorePanel,
-  Inspector,
-  MaskPanel,
-  Dependencies,
-  Causes,
-  Diagnosis,
-  Find,
-  Ruler,
-  Others,
-  Question,
-];
+const WATCHED = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis, Find];
+const TOLD = [Ruler, ThresholdMap, Shadow, Detour, Six, Weight, Others, Question];
+
+export const PANELS = [...WATCHED, ...TOLD];

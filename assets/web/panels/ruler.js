@@ -1,8 +1,10 @@
 // How sure the model is, from 0 to 1: each word at its confidence among the zones of the states, and what the states mean.
+// Where the page lets go of them, the thresholds are handles; see handles.js.
 
 import { badge, h, put, twoShort } from '../draw/dom.js';
 import { rich } from '../draw/symbols.js';
 import { LETTER } from '../data/unpack.js';
+import { Handles } from './handles.js';
 
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Lane } from '../data/unpack.js' */
@@ -31,26 +33,25 @@ export class Ruler {
     this.zones = h('div', { class: 'df-zones', role: 'img' });
     this.ticks = h('div', { class: 'df-ticks', 'aria-hidden': 'true' });
     this.legend = h('div', { class: 'df-legend' });
+    this.handles = new Handles(viewer, () => !this.box.hidden && this.zone());
     this.box = h(
       'section',
       { class: 'dv-panel df-ruler', 'aria-label': 'how sure the model is' },
       h('h2', { class: 'df-what' }, 'How sure the model is'),
       this.pins,
-      this.zones,
+      h('div', { class: 'dv-hscale' }, this.zones, this.handles.box),
       this.ticks,
+      this.handles.line,
+      this.handles.note,
       this.legend,
     );
   }
 
   prepare() {
     const { lane } = this.viewer;
-    const { kinds } = lane;
-    const { thresholds } = lane.about;
-    const cuts = [0, ...thresholds.map((threshold) => threshold.at), 1];
-    const zones = cuts.length === kinds.length + 1 ? kinds : [];
     put(
       this.legend,
-      kinds.map(({ letter, title, help }) =>
+      lane.kinds.map(({ letter, title, help }) =>
         h(
           'span',
           { class: 'df-mean' },
@@ -60,6 +61,18 @@ export class Ruler {
         ),
       ),
     );
+    this.handles.prepare();
+    this.zone();
+  }
+
+  /** The zones of the states between the thresholds, or between the handles while these are elsewhere. */
+  zone() {
+    const { lane } = this.viewer;
+    const { thresholds } = lane.about;
+    const { values } = this.handles.tuning;
+    const free = this.handles.free;
+    const cuts = [0, ...thresholds.map(({ name, at }) => (free ? values[name] : undefined) ?? at), 1];
+    const zones = cuts.length === lane.kinds.length + 1 ? lane.kinds : [];
     this.zones.setAttribute(
       'aria-label',
       `How sure the model is, from 0 to 1${zones.map(({ title }, n) => `${n ? ', ' : ': '}up to ${cuts[n + 1]} ${title}`).join('')}.`,
@@ -86,7 +99,7 @@ export class Ruler {
             ? '0, impossible'
             : n === cuts.length - 1
               ? '1, certain'
-              : [rich(thresholds[n - 1].symbol), ` ${twoShort(at)}`],
+              : !free && [rich(thresholds[n - 1].symbol), ` ${twoShort(at)}`],
         ),
       ),
     );
@@ -106,6 +119,7 @@ export class Ruler {
   /** Each word at its confidence; what was revoked falls there from where it was. */
   draw() {
     const { lane, state } = this.viewer;
+    this.handles.place();
     const frame = lane.at(state.step);
     const before = lane.frames[frame.index - 1];
     const sure = (/** @type {number} */ i) => frame.confidence[i] ?? 0;

@@ -45,6 +45,12 @@ export interface ViewerHost {
   requestSetting?(name: string, value: string | number | boolean | null, lane: number): void;
   /** An answer, or { kind: 'error', text }: to panels, what visual.server.endpoints lists; 'export' and 'gif' to exports. */
   ask?(name: string, data: { lane: number; [name: string]: unknown }): Promise<Reply>;
+  /** The settings of a decoder, as it declares them. */
+  knobs?(decoder: string): Tunable[];
+  /** The run on screen under some other settings, from its beginning to its end, in its place; done when it is there. */
+  retune?(values: Record<string, number>): Promise<void>;
+  /** How its prompt ends under each of some other settings. */
+  tries?(tries: Record<string, number>[]): Promise<Outcome[]>;
   /** Step, selection or a setting changed, for the address bar; called when it comes to rest. */
   onChange?(state: State): void;
   switchBranch?(id: number): void;
@@ -65,6 +71,12 @@ export interface Ask {
   question: string;
   answer: string;
   then?: Partial<State>;
+  /** How it is answered by doing; predict.js says what the kinds are, and what belongs to them. */
+  kind?: 'click' | 'drag' | 'order' | 'choose' | 'do';
+  of?: string;
+  places?: number[];
+  options?: string[];
+  right?: number;
 }
 
 /** A page of a story, as far as panels know it: what is in view of a decode, and what is said and asked of it. */
@@ -79,10 +91,38 @@ export interface Page {
   /** The positions under discussion; the others are drawn paler. */
   focus?: number[];
   ask?: Ask | null;
+  /** Where the decode is looked at first. */
+  show?: Partial<State>;
   /** Shows the view of an answer. */
   told?(view: Partial<State>): void;
+  /** Something was done in a panel that was asked for: whether it was right. */
+  painted?(right: boolean): void;
   /** What other decoders made of the same prompt. */
   others?: Other[];
+  /** Whether the thresholds may be moved here. */
+  drag?: boolean;
+  /** The way of two arcs that is looked for: who looks, and at whom. */
+  detour?: [from: number, to: number];
+}
+
+/** What a decoder says of one of its settings, as far as handles need it. */
+export interface Tunable {
+  name: string;
+  own: boolean;
+  symbol: string;
+  kind: string;
+  low: number | null;
+  high: number | null;
+  optional: boolean;
+  below: string | null;
+}
+
+/** How a decode ended: its answer, the verdict on it, its passes, and whether it did end. */
+export interface Outcome {
+  text: string;
+  right: Right;
+  passes: number;
+  finished: boolean;
 }
 
 /** What panel.js says that a class of panels has. */

@@ -9,12 +9,13 @@ import { createPopover } from './popover.js';
 import { createProjectorButton } from './projector.js';
 import { GLOSSARY } from '../draw/symbols.js';
 import { Story, VIEWS } from './story.js';
+import { tuning } from './tuning.js';
 import { createThemeButton } from './theme.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Bridge, Entry, Request } from '../data/messages.js' */
 /** @import { State } from '../panels/types.js' */
-/** @import { LearnConfig, StoryPage } from './types.js' */
+/** @import { Asked, LearnConfig, StoryPage } from './types.js' */
 
 /** @param {HTMLElement} root @param {Bridge} bridge @param {LearnConfig} config */
 export function mountLearn(root, bridge, config) {
@@ -83,6 +84,13 @@ export function mountLearn(root, bridge, config) {
         requestRun: () => advance(null),
         ask: (name, data) => client.about(name, data),
       }),
+      ...tuning(bridge, config, {
+        client: () => client,
+        asked: () => /** @type {Asked | null} */ (asked),
+        begin: (what) => {
+          asked = what;
+        },
+      }),
       onChange: (state) => {
         later.checked = state.hideLater;
         address.remember();
@@ -104,7 +112,7 @@ export function mountLearn(root, bridge, config) {
   client.viewer = viewer;
 
   /** The view a page opens with. @param {Partial<State>} show */
-  const usual = ({ order, reach, side, map }) => ({ order, reach, side, map, hideLater: true });
+  const usual = ({ order, reach, side, map, hideLater = true }) => ({ order, reach, side, map, hideLater });
 
   /** @param {Partial<State> & { step: number, position: number }} state @returns {Entry} */
   const placed = ({ step, position, ...view }) => ({

@@ -70,8 +70,10 @@ export function createShell(
   const examples = h(
     'div',
     { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' },
-    h('span', { class: 'dw-try' }, 'Try'),
-    chips,
+    [...new Set(config.gallery.map(({ question }) => question))].map((question) => [
+      h('span', { class: 'dw-try' }, question),
+      chips.filter((_, n) => config.gallery[n].question === question),
+    ]),
   );
   const stopAt = oneStop(examples);
   const look = h('p', { class: 'dw-look', hidden: true });

@@ -56,6 +56,8 @@ export type Look = Partial<State> & { goal?: number };
 /** A case of the gallery. */
 export interface Case {
   name: string;
+  /** What it answers; chips stand by it. */
+  question: string;
   hook?: string;
   prompt: string;
   model: string;
@@ -117,6 +119,7 @@ export interface StoryPage extends Page {
 }
 
 export interface LearnConfig {
+  decoders?: Decoder[];
   lessons: StoryPage[];
 }
 

@@ -23,6 +23,7 @@ import { createPopover } from './popover.js';
 import { createSettings, linkedDecode } from './settings.js';
 import { createShell, decodable } from './shell.js';
 import { Story, VIEWS } from './story.js';
+import { tuning } from './tuning.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Branch, Bridge, Reply } from '../data/messages.js' */
@@ -30,13 +31,11 @@ import { createViewer } from './viewer.js';
 /** @import { Asked, Case, Config, Look, OpenedTrace, Values, Wanted } from './types.js' */
 
 const VIEW = 'dard-view'; // which view a visitor chose: story or full
-const EXPORTS = { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' };
 const NO_MODEL = 'This trace was opened from a file and has no model behind it; decode its prompt to go on.';
 
 /** @param {HTMLElement} root @param {Bridge} bridge @param {Config} config */
 export function mountWatch(root, bridge, config) {
-  /** @type {Asked | null} */
-  let asked = null; // what the run on screen was started with; none for a trace from a file
+  let asked = /** @type {Asked | null} */ (null); // what the run on screen was started with; none for a file's trace
   /** @type {Edit[][]} */
   let edits = [[]]; // of every branch, what leads to it
   /** @type {Pick<Asked, 'decoder' | 'model'> | null} */
@@ -87,8 +86,7 @@ export function mountWatch(root, bridge, config) {
   });
   const { client, prompt, say } = shell;
 
-  /** @type {Story | null} */
-  let story = null;
+  let story = /** @type {Story | null} */ (null);
   const viewer = createViewer(
     shell.viewerBox,
     {
@@ -105,12 +103,13 @@ export function mountWatch(root, bridge, config) {
         new Promise((answer) => {
           withRun(() => answer(client.about(name, data)));
         }),
+      ...tuning(bridge, config, { client: () => client, asked: () => asked, begin }),
       switchBranch: (id) => client.replace(() => client.look(id).then((found) => found && client.show(found[0]))),
       compareBranches: (a, b) => client.replace(() => client.sideBySide(a, b)),
       onChange: () => address.remember(),
     },
     {
-      exports: EXPORTS,
+      exports: { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' },
       keysFrom: root,
       more: [(made) => (story = new Story(made, { onSwitch: () => look(!full), onTurn: turn, next: further() }))],
     },
@@ -211,8 +210,9 @@ export function mountWatch(root, bridge, config) {
     );
   }
 
-  /** @param {Asked} what @param {Reply} reply */
-  function begin(what, reply) {
+  /** @param {Asked} what @param {Reply} reply @param {boolean} [moved] its settings were moved, not chosen here */
+  function begin(what, reply, moved) {
+    if (moved) settings.set(what);
     asked = shown = what;
     leave(what);
     edits = [[]];
