@@ -202,6 +202,7 @@ class Door:
             raise Refused(408, f"a request took longer than {SECONDS_FOR_A_BODY} seconds to arrive") from None
         finally:
             self.held -= held
+            parts.clear()
             if held > LARGE:
                 give_back()
 

@@ -10,6 +10,7 @@ import ctypes
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from traceback import clear_frames
 
 from dard.core.errors import InputError
 from dard.trace.limits import Room
@@ -31,6 +32,9 @@ def a_file() -> Iterator[None]:
     try:
         with _turns:
             yield
+    except Exception as error:
+        clear_frames(error.__traceback__)  # there hangs all that was read of it
+        raise
     finally:
         _places.release()
         give_back()
