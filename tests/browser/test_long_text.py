@@ -153,8 +153,8 @@ def test_a_run_of_1024_says_how_far_it_is_and_stop_keeps_what_is_there(
     expect(bar).to_be_hidden()
     made = page.evaluate("+document.querySelector('.dv-counter b').textContent")
     assert made > 0
-    page.locator(".dw-prompt").fill("How many apples are green")
-    expect(page.locator(".dw-check")).to_contain_text("This may take up to")
+    page.reload()
+    expect(page.locator(".dw-check").first).to_contain_text("This may take up to")
 
 
 def test_a_pattern_of_ones_own_finds_the_answer(server: str, visit: Callable[..., Visit]) -> None:
