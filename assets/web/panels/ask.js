@@ -2,7 +2,7 @@
 // may hold is told in predict.js.
 
 import { h, setText } from '../draw/dom.js';
-import { Predict } from './predict.js';
+import { Predict, scoreOf } from './predict.js';
 
 /** @import { Page, Viewer } from './types.js' */
 
@@ -19,12 +19,13 @@ export class Question {
     this.predict = new Predict(viewer, () => this.tell());
     this.question = h('p', { class: 'dq-question' });
     this.show = h('button', { class: 'dv-btn dv-primary', type: 'button', onclick: () => this.reveal() });
+    this.score = h('span', { class: 'dv-askscore' });
     this.answer = h('p', { class: 'dq-answer', role: 'status', hidden: true });
     this.box = h(
       'section',
       { class: 'dv-panel dq', 'aria-label': 'question' },
-      h('div', { class: 'dq-row' }, this.question, this.show),
-      this.predict.box,
+      h('div', { class: 'dq-row' }, this.question, this.predict.widget, this.score, this.show),
+      this.predict.said,
       this.answer,
     );
   }
@@ -45,6 +46,8 @@ export class Question {
     const told = result !== undefined;
     this.answer.hidden = !told;
     this.show.hidden = told || (ask?.kind === 'do' && !ask.answer);
+    const [right, counted] = scoreOf(this.viewer.page?.pages ?? []);
+    setText(this.score, counted ? `predicted ${right} of ${counted}` : '');
     setText(this.show, !guessed || ask?.kind === 'do' ? 'Show the answer' : byStep ? 'Step' : 'Check');
     if (told) this.viewer.page?.told?.(this.viewer.page.ask?.then ?? {});
   }

@@ -67,9 +67,8 @@ export class ThresholdMap {
     this.box = h(
       'section',
       { class: 'dv-panel dv-p-map', 'aria-label': 'map of settings' },
-      this.here,
       this.grid,
-      h('div', { class: 'dv-mapfoot' }, this.legend, this.fill),
+      h('div', { class: 'dv-mapfoot' }, this.here, this.legend, this.fill),
     );
     this.tuning.listeners.add(() => !this.box.hidden && this.viewer.lane && this.draw());
   }

@@ -69,7 +69,6 @@ export class Predict {
     this.onChange = onChange;
     this.widget = h('div', { class: 'dv-ask' });
     this.said = h('p', { class: 'dv-asksaid', role: 'status' });
-    this.box = h('div', {}, this.widget, this.said);
     viewer.root.addEventListener('click', ({ target }) => {
       const chip = /** @type {Element} */ (target).closest('.dv-p-tokens [data-position]');
       if (chip && this.ask?.kind === 'click' && this.result === undefined)
@@ -141,7 +140,6 @@ export class Predict {
     const { ask, viewer } = this;
     put(this.widget);
     put(this.said);
-    this.box.hidden = !ask;
     if (!ask || !viewer.lane) return;
     const frame = viewer.lane.at(this.from);
     this.built = frame;

@@ -24,6 +24,7 @@ const BLOCKS = [
   ['s', 'U', 'A trusted word’s shadow'],
 ];
 const MOST = 32;
+const AROUND = 430; // pixels of the window that all else on the page needs
 const PAINTED = 4; // the block that is painted: ⑤, or the last one before it that has rows
 
 /**
@@ -175,10 +176,9 @@ export class Six {
     const count = order.length;
     const narrow = viewer.root.dataset.size === 'narrow';
     const label = narrow ? 62 : 92;
-    const size = Math.max(
-      8,
-      Math.min(17, Math.floor((Math.min(540, this.box.clientWidth - 24) - label - 34) / (2 * count + 1))),
-    );
+    const width = Math.min(540, this.box.clientWidth - 24) - label - 34;
+    const tallest = narrow ? 17 : (innerHeight - AROUND) / (2 * count);
+    const size = Math.floor(Math.max(8, Math.min(17, tallest, width / (2 * count + 1))));
     const state = (/** @type {number} */ i) => LETTER[before.states[i]];
     const starts = order.map((i, n) => Number(n > 0 && state(order[n - 1]) !== state(i)));
     const steps = starts.map((_, n) => starts.slice(0, n + 1).reduce((sum, one) => sum + one, 0));
@@ -260,11 +260,11 @@ export class Six {
         });
       }
     }
-    const [width, height] = [left + at(count - 1, 's') + size + 8, top + at(count - 1, 's') + size + 4];
+    const [wide, high] = [left + at(count - 1, 's') + size + 8, top + at(count - 1, 's') + size + 4];
     put(this.mask, parts);
-    this.mask.setAttribute('width', String(width));
-    this.mask.setAttribute('height', String(height));
-    this.mask.setAttribute('viewBox', `0 0 ${width} ${height}`);
+    this.mask.setAttribute('width', String(wide));
+    this.mask.setAttribute('height', String(high));
+    this.mask.setAttribute('viewBox', `0 0 ${wide} ${high}`);
     this.mask.setAttribute('aria-label', this.text());
   }
 

@@ -99,6 +99,8 @@ export interface Page {
   painted?(right: boolean): void;
   /** What other decoders made of the same prompt. */
   others?: Other[];
+  /** The names of all pages of its lesson, for the score. */
+  pages?: string[];
   /** Whether the thresholds may be moved here. */
   drag?: boolean;
   /** The way of two arcs that is looked for: who looks, and at whom. */

@@ -159,7 +159,11 @@ export function mountLearn(root, bridge, config) {
   function frame() {
     const lesson = lessons[current];
     press(views, full ? 'full' : 'story');
-    story?.show({ ...lesson, told }, { number: current, of: lessons.length }, full);
+    story?.show(
+      { ...lesson, told, pages: lessons.map(({ name }) => name) },
+      { number: current, of: lessons.length },
+      full,
+    );
     for (const [n, item] of [...contents.children].entries()) item.classList.toggle('dl-here', n === current);
   }
 

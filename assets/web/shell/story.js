@@ -22,7 +22,7 @@ export const VIEWS = [
 const WAIT = { start: 1800, pass: 2600, revoked: 6000 }; // milliseconds
 const SOON = 700; // milliseconds in which nobody has read Pause: who presses that button meant the Play that stood there
 const PASSES_AT_MOST = 9;
-const BELOW = 8; // pixels that stay free below the frame
+const BELOW = 4; // pixels that stay free below the frame
 const TAUGHT = ['written', 'trusted']; // what thresholds of masked decoding lead to
 
 export class Story {
@@ -116,7 +116,7 @@ export class Story {
     this.caption.hidden = caption.length === 0;
     put(
       this.caption,
-      caption.map((sentence) => [bold(sentence), ' ']),
+      caption.flatMap((sentence) => [...bold(sentence), ' ']),
     );
   }
 
@@ -329,4 +329,5 @@ function begun({ free, fixed }, frame) {
 }
 
 /** A sentence with the terms it explains in bold. @param {string} sentence @returns {Child[]} */
-export const bold = (sentence) => sentence.split('**').map((part, n) => (n % 2 ? h('b', {}, rich(part)) : rich(part)));
+export const bold = (sentence) =>
+  sentence.split('**').flatMap((part, n) => (n % 2 ? [h('b', {}, rich(part))] : rich(part)));
