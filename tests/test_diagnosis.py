@@ -257,6 +257,12 @@ def test_by_reference_it_departed_and_nothing_is_wrong() -> None:
     found = diagnose(session)
     assert found.judged_by == "reference" and found.kind == "commit" and found.lost == 1
     assert found.sentences[0] == "Departed in step 1: 'Los' at 3 was written."
+    way = "careful completion (one token per pass)"
+    assert found.sentences[1:4] == [
+        f"From the start {way} is the careful answer; after step 1 it is another one.",
+        f"With it alone added to what stood before, {way} is another one; step 1 wrote 2 tokens.",
+        "Mask 'Los' at 3 after step 1 and go on carefully: the careful answer in 1 more pass.",
+    ]
     assert "wrong" not in " ".join(found.sentences)
     same = dard.Session(model, LOS_DIEGO.replace("coast", "California"), "standard", steps=2)
     same.run()
