@@ -257,6 +257,12 @@ def test_by_reference_it_departed_and_nothing_is_wrong() -> None:
     found = diagnose(session)
     assert found.judged_by == "reference" and found.kind == "commit" and found.lost == 1
     assert found.sentences[0] == "Departed in step 1: 'Los' at 3 was written."
+    way = "careful completion (one token per pass)"
+    assert found.sentences[1:4] == [
+        f"From the start {way} is the careful answer; after step 1 it is another one.",
+        f"With it alone added to what stood before, {way} is another one; step 1 wrote 2 tokens.",
+        "Mask 'Los' at 3 after step 1 and go on carefully: the careful answer in 1 more pass.",
+    ]
     assert "wrong" not in " ".join(found.sentences)
     same = dard.Session(model, LOS_DIEGO.replace("coast", "California"), "standard", steps=2)
     same.run()
@@ -489,17 +495,26 @@ def test_a_revocation_is_right_wrong_or_in_vain() -> None:
 # Many samples.
 
 
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
 def test_the_failures_of_a_folder_are_diagnosed_and_gone_on_with(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     folder = str(evaluation(tmp_path / "run"))
     assert main(["failures", folder, "--diagnose"]) == 0
     said = capsys.readouterr().out
     kept = (tmp_path / "run" / FILE).read_text()
-    assert "lost by" in said and "Lost by " in said and len(kept.splitlines()) == 2
+    assert "lost by" in said and re.search(r"Lost by \w+: 1\.\n", said) and len(kept.splitlines()) == 2
     (tmp_path / "run" / FILE).write_text(kept + '\n{"sample": "half')
     monkeypatch.setattr("dard.results.diagnoses.diagnosed", lambda *_: pytest.fail("made twice"))
     assert main(["failures", folder, "--diagnose", "--json"]) == 0
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert row["diagnosis"] == json.loads(kept.splitlines()[1])["diagnosis"] and row["diagnosis"]["kind"]
+    (tmp_path / "run" / FILE).unlink()
+    monkeypatch.setattr("dard.cli.failures.Diagnoses.make", interrupted)
+    assert main(["failures", folder, "--diagnose"]) == 0
+    said = capsys.readouterr().out
+    assert "\nNot diagnosed: 1.\n" in said and "Lost by" not in said
 
 
 def test_the_command_tells_it_and_keeps_it_in_the_file(tmp_path: Path, capsys: Any) -> None:

@@ -63,8 +63,7 @@ class Telling:
     def __init__(self, trace: Whole, diagnosis: Diagnosis) -> None:
         self.trace, self.diagnosis, self.words = trace, diagnosis, words_of(trace)
         self.reference = diagnosis.judged_by == "reference"
-        self.right = "as careful decoding has it" if self.reference else "right"
-        self.wrong = "not " + self.right if self.reference else "wrong"
+        self.right, self.wrong = ("the careful answer", "another one") if self.reference else ("right", "wrong")
         self.way = f"careful completion ({diagnosis.careful})"
 
     @property
@@ -201,7 +200,7 @@ class Telling:
         if diagnosis.kind == "commit":
             others = "" if count == 1 else f"; step {lost} wrote {counted(count, 'token')}"
             yield (
-                f"Added alone to what stood before, it makes {self.way} {self.wrong}{others}."
+                f"With it alone added to what stood before, {self.way} is {self.wrong}{others}."
                 if len(diagnosis.alone) == 1
                 else f"{len(diagnosis.alone)} of the {count} tokens written in step {lost} lose it alone."
             )
