@@ -18,7 +18,7 @@ from dard.trace.records import Start, Step, Whole
 
 LONGEST = 500  # characters of a pattern
 TEXT_AT_MOST = 200  # characters of an answer that are told
-_MARKED = re.compile(r"####[ \t]*([^\s#][^\n]*?)[ \t]*(?:\n|$)")
+_MARKED = re.compile(r"####[ \t]*([^\s#](?:(?!####)[^\n])*?)[ \t]*(?:\n|$)")
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|$)", re.DOTALL)
 _TOLD = re.compile(r"\b[Tt]he (?:final )?answer is:?\s+([^\n]*?\w[^\n]*?)\s*\.?[ \t]*(?:\n|$)")
 _BOX = "\\boxed{"
@@ -51,7 +51,7 @@ class AnswerLife:
         """In one sentence."""
         told = " ".join(self.text.split())
         told = told if len(told) <= TEXT_AT_MOST else f"{told[: TEXT_AT_MOST - 1]}…"
-        masked = f"{self.masked_at_first} of the {self.before} positions before it were still masked"
+        masked = f"{self.masked_at_first or 'none'} of the {self.before} positions before it were still masked"
         when = f"first stood there after step {self.first}, when {masked if self.before else 'nothing stood before it'}"
         if self.settled == self.first:
             return f"The answer {told!r} {when}, and never changed again."
