@@ -18,7 +18,7 @@ from dard.trace.records import Start, Step, Whole
 
 LONGEST = 500  # characters of a pattern
 TEXT_AT_MOST = 200  # characters of an answer that are told
-_MARKED = re.compile(r"####[ \t]*([^\s#][^\n]*?)[ \t]*(?:\n|$)")
+_MARKED = re.compile(r"####[ \t]*([^\s#](?:(?!####)[^\n])*?)[ \t]*(?:\n|$)")
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|$)", re.DOTALL)
 _TOLD = re.compile(r"\b[Tt]he (?:final )?answer is:?\s+([^\n]*?\w[^\n]*?)\s*\.?[ \t]*(?:\n|$)")
 _BOX = "\\boxed{"
