@@ -67,6 +67,8 @@ export class Six {
 
   drawn = '';
 
+  /** @type {Frame | null} the pass that is shown */ of = null;
+
   /** @param {Viewer} viewer */
   constructor(viewer) {
     this.viewer = viewer;
@@ -147,7 +149,8 @@ export class Six {
     if (lacking) return;
     const key = [frame.index, this.shown, this.painting, viewer.drawnWidth].join();
     if (this.drawn === key) return;
-    if (Number(this.drawn.split(',')[0]) !== frame.index) this.forget();
+    if (this.of !== frame) this.forget();
+    this.of = frame;
     this.drawn = key;
     this.fill();
     this.tell();
