@@ -20,12 +20,15 @@ from rich.table import Table as Grid
 from dard.cli import options
 from dard.cli.terminal import plain_console
 from dard.core.errors import InputError
+from dard.core.extras import need
 from dard.core.files import write_whole
 from dard.experiments import EXPERIMENTS, find_task, get_experiment, load, make_plan, write_report
 from dard.experiments import run as run_plan
 from dard.experiments.base import Table
 from dard.experiments.beside import beside_paper
+from dard.experiments.catalogue import FIGURES, write_figures
 from dard.experiments.choice import Choice
+from dard.experiments.logs import LOGS, check_log, numbers
 from dard.experiments.paired import paired, spread
 from dard.experiments.paper import PAPER
 from dard.experiments.plan import LIMITS, check_numbers
@@ -63,6 +66,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--paired", nargs="?", const="", metavar="VARIANT", help="also test every variant against one, item by item"
     )
     parser.add_argument("--format", choices=FORMATS, help="print the tables so, and write them beside the results")
+    parser.add_argument("--figure", choices=FIGURES, action="append", help="write the figure so, too; may be repeated")
+    parser.add_argument("--log", choices=LOGS, help="tell accuracy and passes to it, as they come")
     parser.add_argument("--data", metavar="PATH", help="a benchmark's file or folder, in place of the hub")
     parser.add_argument("--run-code", action="store_true", help="allow mbpp to run what the model writes")
     options.add_model(parser)
@@ -96,8 +101,11 @@ def run(args: argparse.Namespace) -> int:
     experiment, process = get_experiment(args.name), Process.this()
     # What can be refused is refused before a model is loaded.
     check_folder(args.out)
+    check_log(args.log)
+    if args.figure:
+        need("--figure", "figures", "kaleido")
     args.samples = experiment.default_samples if args.samples is None else args.samples
-    check_numbers(**(numbers := {name: getattr(args, name) for name in LIMITS}))
+    check_numbers(**(limits := {name: getattr(args, name) for name in LIMITS}))
     choice = Choice.of(args.decoders, args.variants, args.set, args.seeds)
     task = find_task(args.task or experiment.default_task, data=args.data, run_code=args.run_code)
     args.task = task.name
@@ -105,7 +113,8 @@ def run(args: argparse.Namespace) -> int:
     if process.count > 1 and args.device is None and torch.cuda.is_available():
         args.device = f"cuda:{process.local}"
     more: dict[str, Any] = {"command": command, "choice": choice, "tokens": args.tokens}
-    results = (plan := make_plan(args.name, options.open_model(args), task, **more, **numbers)).results
+    results = (plan := make_plan(args.name, options.open_model(args), task, **more, **limits)).results
+    log = LOGS[args.log](Path(args.out), results) if args.log else None
     share = f" ({process.index + 1} of {process.count})" if process.count > 1 else ""
     try:
         with options.progress_bar() as bar:
@@ -114,16 +123,21 @@ def run(args: argparse.Namespace) -> int:
             for progress in run_plan(plan, args.out, process=process):
                 bar.update(line, completed=progress.done)
                 tell(progress.done, progress.total)
+                if log is not None and progress.rows:
+                    log.write(numbers(results), progress.done)
     except KeyboardInterrupt:
         done = f"interrupted after {len(results.rows)} of {results.total} rows"
         print(f"dard: {done}; they are in {args.out}, and the same command goes on from there", file=sys.stderr)
         return INTERRUPTED
+    finally:
+        if log is not None:
+            log.close()
     results = load(args.out, results.stem)
     if not results.complete:  # the last process writes the report
         done = f"{len(results.rows)} of {results.total} rows are done"
         print(f"dard: {done}; other processes are still at work", file=sys.stderr)
         return 0
-    paths = write_report(results, args.out)
+    paths = [*write_report(results, args.out), *write_figures(results, args.out, args.figure or ())]
     tables = [*experiment.tables(results), *beside_paper(experiment, results)]
     tables += [table for table in [spread(results)] if table is not None]
     tables += [paired(results, args.paired)] if args.paired is not None else []

@@ -18,6 +18,7 @@ from dard.decoding.session import Session
 from dard.experiments import get_experiment, load, write_report
 from dard.experiments.beside import beside_paper
 from dard.experiments.cost import bare_pass
+from dard.experiments.paper import PICTURES
 from dard.experiments.reproduce import PASS, needs, reproduce, works
 from dard.experiments.timing import seconds
 from dard.results.sweep import Process
@@ -123,6 +124,8 @@ def show_needs(args: argparse.Namespace) -> None:
     for each in needs(args.labels or None, speed, args.samples):
         counts = [f"{each.passes:,}", f"{each.hours:.1f}"] if each.passes else ["–", "–"]
         lines.append([each.label, each.command, *counts, each.words])
+    if not args.labels:
+        lines += [[label, "app", "–", "–", "a picture without numbers; the page draws its like"] for label in PICTURES]
     caption = (
         f"Hours on one GPU at {1000 * speed:.1f} ms a bare pass ({where}), one sample at a time; samples share passes, "
         "and several GPUs share samples (accelerate launch -m dard reproduce …)."

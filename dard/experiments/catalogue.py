@@ -7,6 +7,7 @@ Does not know: how results are made.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from dard.core.errors import InputError
@@ -59,6 +60,9 @@ def find_task(name: str, data: str | Path | None = None, run_code: bool = False)
     return TASKS[name]
 
 
+FIGURES = ("svg", "pdf")
+
+
 def markdown(results: Results) -> str:
     """Title, the command and circumstances, and all tables."""
     header, experiment = results.header, get_experiment(results.header["experiment"])
@@ -91,4 +95,25 @@ def write_report(results: Results, folder: str | Path) -> list[Path]:
     write_whole(page, html)
     if not (library := page.with_name("plotly.min.js")).exists():
         write_whole(library, plotly.offline.get_plotlyjs())
+    return paths
+
+
+def write_figures(results: Results, folder: str | Path, kinds: Sequence[str]) -> list[Path]:
+    """The figure as a drawing for a paper, in each of these kinds; on white, as paper is."""
+    import plotly.io
+
+    if not kinds:
+        return []
+    figure = get_experiment(results.header["experiment"]).figure(results)
+    height = figure["layout"].get("height", 480)
+    figure["layout"] |= {"paper_bgcolor": "white", "plot_bgcolor": "white"}
+    paths = [Path(folder) / f"{results.stem}.{kind}" for kind in dict.fromkeys(kinds)]
+    for path in paths:
+        try:
+            drawn = plotly.io.to_image(figure, format=path.suffix[1:], width=900, height=height)
+        except Exception as error:  # kaleido draws in a browser, and whatever that says is told
+            reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+            told = f"the figure could not be drawn; kaleido needs Chrome or Chromium: {reason[:200]}"
+            raise InputError(told) from None
+        write_whole(path, drawn)
     return paths

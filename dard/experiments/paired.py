@@ -107,6 +107,8 @@ def paired(results: Results, against: str | None = None) -> Table:
     names = [p.variant.name for p in ours]
     if against and against not in names:
         raise InputError(f"variant {against[:60]!r} is not there; there are {', '.join(names)}")
+    if any("score" not in row for row in results.rows):
+        raise InputError("a paired test needs answers that were scored; this experiment has none")
     if len(ours) < 2:
         raise InputError("a paired test needs two variants with rows")
     other = next(p for p in ours if p.variant.name == against) if against else ours[0].beside or ours[0]

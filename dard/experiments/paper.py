@@ -19,6 +19,12 @@ class Place:
     needs: str = _WEIGHTS
 
 
+# What the paper draws without numbers: the page draws the like of any decode, and each needs no more than that.
+PICTURES = (
+    "1_intro", "intro_example", "method", "3_method_sub", "qualitative_examples",
+    *(f"appendix_qualitative_{number}" for number in range(1, 6)),
+)  # fmt: skip
+
 PAPER = {
     "attention_mask_ablation": Place("experiment mask-ablation"),
     "adaptive_logit_mixing": Place("experiment mixing-ablation"),

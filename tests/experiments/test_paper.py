@@ -10,7 +10,7 @@ import pytest
 import dard
 from dard.cli.main import build_parser, main
 from dard.experiments import EXPERIMENTS, make_plan
-from dard.experiments.paper import PAPER
+from dard.experiments.paper import PAPER, PICTURES
 
 LABELS = """
 attention_mask_ablation adaptive_logit_mixing gen_block_length candidate_transition_example adaptive_weight_distribution
@@ -18,6 +18,12 @@ ordering_alignment accuracy_steps_llada accuracy_steps_mmada tau_ablation tps_pe
 latency_memory experiment_llm experiment_lvlm experiment_llada1_15 gen_length_ablation fine_grained_multimodal_benchmark
 """
 COMMANDS = list(dict.fromkeys(place.command for place in PAPER.values() if place.command))
+
+
+def test_the_list_names_every_picture_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "--list"]) == 0
+    said = capsys.readouterr().out
+    assert all(label in said for label in (*PAPER, *PICTURES)) and len(PICTURES) == 10
 
 
 def test_nothing_of_the_paper_is_missing() -> None:

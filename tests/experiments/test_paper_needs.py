@@ -7,7 +7,9 @@ import io
 import json
 import math
 import re
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 import dard.results
 from dard.cli import options
 from dard.cli.main import main
+from dard.core.errors import InputError
 from dard.core.folders import assets
 from dard.experiments import EXPERIMENTS, catalogue, load, make_plan, run
 from dard.experiments.choice import Choice
@@ -246,3 +249,71 @@ def test_without_a_terminal_the_time_left_is_told(monkeypatch: pytest.MonkeyPatc
 def test_a_choice_without_anything_changes_nothing() -> None:
     plain = make_plan("mixing-ablation", model(), TinyTask(), samples=1)
     assert Choice().apply(plain.results.variants) == plain.results.variants
+
+
+def test_what_a_run_tells_tensorboard_is_what_its_table_says(tmp_path: Path) -> None:
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    command = ["experiment", "mixing-ablation", "--samples", "4", "--task", "tiny", "--variants", "dard", "--out"]
+    assert main([*command, str(tmp_path), "--log", "tensorboard", "--batch", "2"]) == 0
+    told = EventAccumulator(str(tmp_path / "tensorboard" / "mixing-ablation-tiny"))
+    told.Reload()
+    rows = dard.results.load(tmp_path)
+    passes, right = told.Scalars("DARD/passes"), told.Scalars("DARD/accuracy")
+    assert [each.step for each in passes] == [2, 4]
+    assert passes[-1].value == pytest.approx(rows.passes.mean())
+    assert right[-1].value == pytest.approx(100 * rows.right.mean())
+
+
+def test_what_a_run_tells_wandb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package is played by what records its calls."""
+    said: list[Any] = []
+
+    class Run:
+        def log(self, numbers: dict[str, float], step: int) -> None:
+            said.append((sorted(numbers), step))
+
+        def finish(self) -> None:
+            said.append("finished")
+
+    played = SimpleNamespace(init=lambda **about: said.append(about["name"]) or Run())
+    monkeypatch.setitem(sys.modules, "wandb", played)
+    monkeypatch.setattr("dard.experiments.logs.need", lambda *_: None)
+    command = ["experiment", "mixing-ablation", "--samples", "2", "--task", "tiny", "--variants", "dard", "--out"]
+    assert main([*command, str(tmp_path), "--log", "wandb"]) == 0
+    assert said == ["mixing-ablation-tiny", (["DARD/accuracy", "DARD/passes"], 2), "finished"]
+
+
+def test_a_log_that_is_not_installed_is_told_before_anything_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dard.core.extras.has", lambda name: False)
+    command = ["experiment", "mixing-ablation", "--task", "tiny", "--out", str(tmp_path)]
+    for more, name in ((["--log", "wandb"], "wandb"), (["--figure", "svg"], "kaleido")):
+        assert main([*command, *more]) == 2
+        assert f"needs {name}, which is not installed; install the extra" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_figure_comes_as_a_drawing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Drawn by what stands for kaleido, whose browser does not start everywhere; and the sentence where it does not."""
+    monkeypatch.setattr("dard.core.extras.has", lambda name: True)
+    monkeypatch.setattr("plotly.io.to_image", lambda figure, format, **size: f"{format} on white".encode())
+    command = ["experiment", "mixing-ablation", "--samples", "2", "--task", "tiny", "--variants", "dard", "--out"]
+    assert main([*command, str(tmp_path), "--figure", "svg", "--figure", "pdf"]) == 0
+    for kind in ("svg", "pdf"):
+        assert (tmp_path / f"{NAME}.{kind}").read_text() == f"{kind} on white"
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError("The browser closed.\nMore.")
+
+    monkeypatch.setattr("plotly.io.to_image", fails)
+    assert main([*command, str(tmp_path), "--figure", "svg"]) == 2
+    assert "kaleido needs Chrome or Chromium: The browser closed." in capsys.readouterr().err
+
+
+def test_what_has_no_scores_has_no_paired_test() -> None:
+    with pytest.raises(InputError, match="answers that were scored"):
+        paired(load(assets("results"), "cost-arithmetic"))
