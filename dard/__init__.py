@@ -17,6 +17,7 @@ from dard.core.errors import InputError
 from dard.core.release import __version__ as __version__
 from dard.trace import Cause, Diagnosis, Step, Trace, TraceError, Verdict
 from dard.trace.about import About, Column, Event, Path, Threshold
+from dard.trace.answers import answer_life
 
 if TYPE_CHECKING:
     from dard.analysis.causes import causes, examine
@@ -47,6 +48,7 @@ __all__ = [
     "Trace",
     "TraceError",
     "Verdict",
+    "answer_life",
     "causes",
     "compare",
     "decode",
@@ -97,7 +99,13 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
 
 
+# Modules that a script may name after `import dard` alone.
+_MODULES = ("attention", "decoders", "models", "readers", "settings")
+
+
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
+    if name in _MODULES:
+        return importlib.import_module(f"dard.{name}")
     raise AttributeError(f"module 'dard' has no attribute {name!r}")

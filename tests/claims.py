@@ -14,6 +14,8 @@ import dard
 from dard.analysis.reach import contaminated
 from dard.tasks.judge import judge
 from dard.trace import Step
+from dard.trace.annotations import annotated_step
+from dard.trace.plain_words import plain_summary
 
 PLACE = {"step", "position", "says", "versus", "lane"}
 Check = Callable[[Any, dard.Trace, Any, int], bool]
@@ -75,6 +77,22 @@ CHECKS: dict[str, Check] = {
         [cause.state for cause in verdict(trace, step, position).deciding] == wanted[0] * [wanted[1]]
     ),
     # at a step
+    "surest_of": lambda wanted, trace, step, position: all(step.confidence[i] > wanted[1] for i in wanted[0]),
+    "surest_first": lambda wanted, trace, step, position: (
+        step.confidence[wanted[0]] >= max(p for i in wanted[1:] for _, p in step.paths["x"].at(i))
+    ),
+    "best_at": lambda wanted, trace, step, position: all(
+        trace.word(next(iter(step.paths.values())).at(int(at))[0][0]) == word for at, word in wanted.items()
+    ),
+    "kinds_before": lambda wanted, trace, step, position: set(step.states_before) >= set(wanted),
+    "mask_rows": lambda wanted, trace, step, position: len(step.mask) == wanted,
+    "one_of_each": lambda wanted, trace, step, position: (
+        all(bool(row[i]) != bool(row[i + len(row) // 2]) for row in step.mask for i in range(len(row) // 2)) is wanted
+    ),
+    "sees_blank": lambda wanted, trace, step, position: all(
+        bool(step.mask[query + len(step.mask) // 2][key + len(step.mask) // 2]) for query, key in wanted
+    ),
+    "mixed": lambda wanted, trace, step, position: 0 < step.weights[wanted] < 1,
     "unmixed": lambda wanted, trace, step, position: (step.soft is None) is wanted,
     "blocked": lambda wanted, trace, step, position: (
         list(step.graph.blocked[wanted[0]])[: len(wanted) - 1] == wanted[1:]
@@ -94,6 +112,15 @@ CHECKS: dict[str, Check] = {
         (step.tokens, step.states) == (trace.steps[wanted - 1].tokens, trace.steps[wanted - 1].states)
     ),
     # of the whole decode
+    "setting": lambda wanted, trace, step, position: wanted.items() <= trace.settings.items(),
+    "layers": lambda wanted, trace, step, position: trace.num_layers == wanted,
+    "clashes": lambda wanted, trace, step, position: (
+        len(annotated_step(trace, trace.steps[-1])["annotation"]["look"]["marks"]) == wanted
+    ),
+    "same_words": lambda wanted, trace, step, position: (
+        trace.steps[wanted[0] - 1].read == trace.steps[wanted[1] - 1].read
+    ),
+    "told": lambda wanted, trace, step, position: any(wanted in plain_summary(trace, one) for one in trace.steps),
     "right": lambda wanted, trace, step, position: judge(trace.prompt, trace.text) is wanted,
     "has": lambda wanted, trace, step, position: wanted in trace.text,
     "alike": lambda wanted, trace, step, position: len({trace.text.split()[cell] for cell in wanted}) == 1,

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import time
 import urllib.request
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -27,6 +28,15 @@ def aside(call: Callable[..., Answer], *arguments: Any) -> Answer:
     """A call in a thread of its own: where a browser test ran before, this one has an event loop that never ends."""
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(call, *arguments).result()
+
+
+@contextmanager
+def nothing_said() -> Iterator[None]:
+    """No warning of ours. (Made an error it would not be seen: who warns in the middle of a sampler goes on.)"""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield
+    assert not [each for each in said if str(each.message).startswith("dard")]
 
 
 def body_of(trace: dard.Trace) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from dard.results.diagnoses import FILE
 from dard.tasks import TASKS
 from dard.tasks.judge import judge
 from dard.trace import Diagnosis, Trace, TraceError
+from dard.trace.diagnosis_panel import panel
+from dard.trace.diagnosis_words import diagnosis_sentences
 from dard.trace.metrics import solutions_left
 from tests import brute
 from tests.diagnosed import Case, case, fill, kinds, played
@@ -255,6 +257,12 @@ def test_by_reference_it_departed_and_nothing_is_wrong() -> None:
     found = diagnose(session)
     assert found.judged_by == "reference" and found.kind == "commit" and found.lost == 1
     assert found.sentences[0] == "Departed in step 1: 'Los' at 3 was written."
+    way = "careful completion (one token per pass)"
+    assert found.sentences[1:4] == [
+        f"From the start {way} is the careful answer; after step 1 it is another one.",
+        f"With it alone added to what stood before, {way} is another one; step 1 wrote 2 tokens.",
+        "Mask 'Los' at 3 after step 1 and go on carefully: the careful answer in 1 more pass.",
+    ]
     assert "wrong" not in " ".join(found.sentences)
     same = dard.Session(model, LOS_DIEGO.replace("coast", "California"), "standard", steps=2)
     same.run()
@@ -271,6 +279,24 @@ def test_what_is_written_in_sudokus_is_counted() -> None:
         f"Before step {found.lost} {found.solutions[found.lost - 1]} solutions remained, after it none."
         in found.sentences
     )
+
+
+def test_the_panel_names_by_letter_what_is_to_be_masked_where_others_are_blamed_too() -> None:
+    session = dard.Session(los_diego(), LOS_DIEGO, "standard", steps=1)
+    session.run()
+    found = diagnose(session, expected="San Diego")
+    assert panel(session.trace, found).who == "Mask it: right in 1 more pass."
+    found.alone.append(4)
+    assert panel(session.trace, found).who == "Mask a: right in 1 more pass."
+    either = panel(session.trace, diagnose(session, expected="/San D|s An/"))
+    assert (either.who, either.hold) == ("Mask either one: right in 1 more pass.", "Mask a and go on")
+    made = crowd(5)
+    told = diagnose(made.run(), expected="/^a/")
+    assert panel(made.run().trace, told).hold == "Mask all 5 and go on"
+    told.alone.append(0)  # one more who lost it alone
+    assert panel(made.run().trace, told).hold == "Mask all of the first 5 and go on"
+    told.guilty = [[1, 2]]
+    assert panel(made.run().trace, told).who.startswith("Mask a and b: right in ")
 
 
 # The causes of a guilty token's own verdict.
@@ -306,6 +332,21 @@ def test_siblings_are_shown_alone_and_all_together_under_a_mask_too() -> None:
         told = dict(branch.step().paths["x"].at(position))
         if verdict.token in told:
             assert seen.without == pytest.approx(told[verdict.token], abs=2e-4)
+
+
+def test_what_each_path_gave_a_guilty_token_is_told_beside_the_threshold_that_it_passed() -> None:
+    session = dard.Session(los_diego(), LOS_DIEGO, "dard", tau_c=0.3, tau_u=0.5)
+    session.run()
+    found = diagnose(session)
+    table = session.trace.steps[0].paths
+    assert found.lost == 1 and len(found.verdicts) == 2
+    for verdict in found.verdicts:
+        values = [f"{dict(table[path].at(verdict.position))[verdict.token]:.2f}" for path in ("x", "s", "mix")]
+        told = "passed τ_u = 0.5 by its mix: x path {}, s path {} and mix {}.".format(*values)
+        assert any(told in sentence for sentence in found.sentences)
+    (verdict, *_), trace = found.verdicts, session.trace
+    verdict.actual, verdict.paths = 0.82, {"x": 0.42, "s": 0.48, "mix": 0.82}
+    assert any("τ_u = 0.5 by its mix alone: x path 0.42" in each for each in diagnosis_sentences(trace, found))
 
 
 # Its record.
@@ -368,6 +409,19 @@ def test_whoever_stops_keeps_what_is_known() -> None:
     seen: list[Diagnosis] = []
     found = diagnose(made.run(), expected=made.expected, on_progress=lambda now: seen.append(now) or len(seen) == 3)
     assert found is seen[-1] and len(seen) == 3 and found.stage != "done" and found.passes >= seen[0].passes
+    at_once = diagnose(made.run(), expected=made.expected, on_progress=lambda now: True)
+    (said,) = at_once.sentences  # nothing is known, and that is said
+    tried, states, passes = map(int, re.findall(r"\d+", said))
+    assert (tried, states) == (sum(mark is not None for mark in at_once.winnable), len(at_once.winnable))
+    assert passes == at_once.passes and "the search was stopped while it looked for which states" in said
+
+
+def test_a_recording_without_words_is_told_in_the_models() -> None:
+    session = dard.Session(los_diego(), LOS_DIEGO, "standard", steps=1)
+    session.run()
+    trace = Trace.from_tokens([session.at(number).state.tokens for number in (0, 1)], 0, {})
+    found = diagnose(trace, los_diego(), expected="/San Diego|Los Angeles/")
+    assert found.sentences[0].startswith("Lost in step 1: 'Los' at 0 and 'Diego' at 1 were written")
 
 
 # Its cost.
@@ -441,17 +495,26 @@ def test_a_revocation_is_right_wrong_or_in_vain() -> None:
 # Many samples.
 
 
+def interrupted(*_: Any) -> None:
+    raise KeyboardInterrupt
+
+
 def test_the_failures_of_a_folder_are_diagnosed_and_gone_on_with(tmp_path: Path, capsys: Any, monkeypatch: Any) -> None:
     folder = str(evaluation(tmp_path / "run"))
     assert main(["failures", folder, "--diagnose"]) == 0
     said = capsys.readouterr().out
     kept = (tmp_path / "run" / FILE).read_text()
-    assert "lost by" in said and "Lost by " in said and len(kept.splitlines()) == 2
+    assert "lost by" in said and re.search(r"Lost by \w+: 1\.\n", said) and len(kept.splitlines()) == 2
     (tmp_path / "run" / FILE).write_text(kept + '\n{"sample": "half')
     monkeypatch.setattr("dard.results.diagnoses.diagnosed", lambda *_: pytest.fail("made twice"))
     assert main(["failures", folder, "--diagnose", "--json"]) == 0
     (row,) = map(json.loads, capsys.readouterr().out.splitlines())
     assert row["diagnosis"] == json.loads(kept.splitlines()[1])["diagnosis"] and row["diagnosis"]["kind"]
+    (tmp_path / "run" / FILE).unlink()
+    monkeypatch.setattr("dard.cli.failures.Diagnoses.make", interrupted)
+    assert main(["failures", folder, "--diagnose"]) == 0
+    said = capsys.readouterr().out
+    assert "\nNot diagnosed: 1.\n" in said and "Lost by" not in said
 
 
 def test_the_command_tells_it_and_keeps_it_in_the_file(tmp_path: Path, capsys: Any) -> None:
@@ -492,6 +555,11 @@ def test_bad_input_ends_with_one_sentence() -> None:
         diagnose(session.trace, dard.load_model("embedded"))
     with pytest.raises(dard.InputError, match="can be diagnosed"):
         diagnose("a text")  # type: ignore[arg-type]
+    with pytest.raises(dard.InputError, match="model is a int, which has no name"):
+        diagnose(session.trace, 3)  # type: ignore[arg-type]
+    by_hand = session.at(0).edit(3, token="Los", state="U").edit(4, token="Diego", state="U")
+    with pytest.raises(dard.InputError, match="has no steps: everything in it was put there by hand"):
+        diagnose(by_hand)
 
 
 class Guessing(DECODERS["threshold"].__class__):  # type: ignore[misc, name-defined]

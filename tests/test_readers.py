@@ -7,6 +7,7 @@ import io
 import json
 import warnings
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -264,6 +265,25 @@ def test_a_callback_never_raises_and_the_trace_says_what_was_missing() -> None:
         _ = frames.trace
     with pytest.raises(dard.InputError, match="no state was collected"):
         _ = Frames(0).trace
+    half, ids = torch.tensor([[5, 6]]), {"block_x": x, "active_block": x == 0}
+    calls: dict[str, tuple[Frames, Callable[[Frames], Any]]] = {
+        "states of masks need a mask id": (Frames(), lambda frames: frames.dream(None, x, None)),
+        r"cannot be read \(AttributeError": (Frames(), lambda frames: frames.put("text")),
+        r"cannot be read \(ValueError": (
+            Frames(0),
+            lambda frames: (frames.dream(None, x, x), frames.dream(0, half, x)),
+        ),
+        "another run called these Frames; give each run Frames of its own": (
+            Frames(0),
+            lambda frames: [frames.diffusers(None, step, 0, ids) for step in (0, 1, 0, 1)],
+        ),
+    }
+    for sentence, (frames, call) in calls.items():
+        with pytest.warns(UserWarning, match=sentence) as told:
+            call(frames)
+        assert len(told) == 1
+        with pytest.raises(dard.InputError, match=sentence):
+            _ = frames.trace
     for name in ("prompt_length", "gen_length"):
         with pytest.raises(dard.InputError, match=f"{name} = '-1' is not allowed; it must be from 0 to"):
             Frames(0, **{name: -1})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +15,7 @@ import dard
 from dard.analysis.reach import contaminated
 from dard.recording.arguments import repeated
 from dard.recording.measuring import seen_by
+from tests.helpers import nothing_said
 from tests.samplers import MASK, Network, Run, canvas, dream, fast, llada, saber, wino
 
 Loop = Callable[[Network, Tensor], Run]
@@ -42,12 +42,10 @@ def recorded(
 ) -> tuple[dard.Recording, Run]:
     """A loop that runs inside a recording, which must have nothing to say about it."""
     network = Network(seed)
-    with warnings.catch_warnings(), mode():
-        warnings.simplefilter("error")
-        with dard.record(network, mask_id=MASK, shift=name == "Dream", **options) as recording:
-            run = LOOPS[name](network, prompts(seed, rows))
-            if "guidance" in name:
-                recording.finish(run.out)
+    with nothing_said(), mode(), dard.record(network, mask_id=MASK, shift=name == "Dream", **options) as recording:
+        run = LOOPS[name](network, prompts(seed, rows))
+        if "guidance" in name:
+            recording.finish(run.out)
     return recording, run
 
 
@@ -250,8 +248,7 @@ def test_a_network_without_logits_gives_states_without_numbers() -> None:
 
 def test_guidance_in_passes_of_its_own_is_left_out() -> None:
     network, x = Network(0), canvas(prompts(0), 4)
-    with warnings.catch_warnings(), torch.no_grad(), dard.record(network, mask_id=MASK) as recording:
-        warnings.simplefilter("error")
+    with nothing_said(), torch.no_grad(), dard.record(network, mask_id=MASK) as recording:
         for i in range(4, 8):
             blank = x.clone()
             blank[:, :4] = MASK
@@ -338,8 +335,7 @@ def test_a_wrapper_around_the_network_is_no_other_model() -> None:
     network = Network(0)
     wrapped = torch.nn.Sequential(network)
     x = canvas(prompts(0), 1)
-    with warnings.catch_warnings(), torch.no_grad(), dard.record(network, mask_id=MASK) as recording:
-        warnings.simplefilter("error")
+    with nothing_said(), torch.no_grad(), dard.record(network, mask_id=MASK) as recording:
         x[0, 4] = wrapped(x).logits[0, 4].argmax()
     assert recording.trace.num_steps == 1
 

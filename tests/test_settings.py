@@ -108,7 +108,7 @@ def test_an_unknown_model(monkeypatch: pytest.MonkeyPatch) -> None:
             dard.InputError, match=r"unknown model .* allowed are embedded, llada-8b-instruct"
         ) as caught:
             dard.load_model(name)
-        assert len(str(caught.value)) < 600
+        assert len(str(caught.value)) < 800  # the models, not what was asked for
 
     def no_network(*_: Any, **__: Any) -> None:
         raise OSError("no network\nand more")

@@ -287,9 +287,10 @@ def visitor_in(scope: Scope, headers: dict[str, str], behind_proxy: bool) -> str
 
 
 def policy(names: Sequence[str], on_space: bool) -> str:
-    """The page runs its own scripts, which Gradio writes into it, and loads nothing from elsewhere."""
+    """The page runs its own scripts, which Gradio writes into it, and loads nothing from elsewhere but the traces that
+    a link names (`?url=`), from the hub and where that keeps its files."""
     framing = " ".join(f"{scheme}://{name}" for name in names for scheme in ("https", "http"))
-    hub = " https://huggingface.co https://*.hf.space" if on_space else ""
+    space = " https://*.hf.space" if on_space else ""
     return "; ".join(
         [
             "default-src 'self'",
@@ -297,7 +298,7 @@ def policy(names: Sequence[str], on_space: bool) -> str:
             "style-src 'self' 'unsafe-inline'",
             "img-src 'self' data: blob:",
             "font-src 'self' data:",
-            f"connect-src 'self' data: blob:{hub}",
+            f"connect-src 'self' data: blob: https://huggingface.co https://*.huggingface.co https://*.hf.co{space}",
             "worker-src 'self' blob:",
             "object-src 'none'",
             "base-uri 'self'",

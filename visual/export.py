@@ -35,6 +35,7 @@ THEME = '<button type="button" id="theme">Dark</button>'
 # Of an animation: frames, bytes and pixels of one of them, and pixels of all, which is also what they take in memory.
 MOST_FRAMES, MOST_FRAME_BYTES, MOST_FRAME_PIXELS, MOST_PIXELS = 300, 4 << 20, 8_000_000, 150_000_000
 FRAME_MS, LAST_FRAME_MS = 900, 2700
+MOST_GIF_BYTES = 8_000_000
 NEAR = 6  # colours that differ by less in red, green and blue may stand for each other
 
 
@@ -42,8 +43,10 @@ def replay_html(
     traces: Trace | Sequence[Trace] | Mapping[str, Trace],
     title: str | None = None,
     state: Mapping[str, Any] | None = None,
+    answer: str | None = None,
 ) -> str:
-    """One page that replays a trace, or up to five side by side. A mapping names them.
+    """One page that replays a trace, or up to five side by side. A mapping names them. `answer` is a pattern for where
+    the answer stands, if not the usual ones.
 
     `state` is what the page opens on, as `viewer.js` has it: {"step": 3, "position": 4}, for example.
     """
@@ -54,7 +57,7 @@ def replay_html(
     )
     if not 1 <= len(named) <= MOST_LANES:
         raise InputError(f"a replay holds 1 to {MOST_LANES} traces, not {len(named)}")
-    data = [payload(trace, None if name == trace.decoder else name, lives=True) for name, trace in named]
+    data = [payload(trace, None if name == trace.decoder else name, lives=True, answer=answer) for name, trace in named]
     first = named[0][1]
     heading = sentence(title or "DARD Studio replay", 200)
     names = ", ".join(str(body["name"]) for body in data)
@@ -154,7 +157,8 @@ def opened_at(state: Mapping[str, Any] | None) -> str:
 
 
 def gif(frames: Sequence[bytes]) -> bytes:
-    """PNGs of one size as an animation that goes round, the last frame longer.
+    """PNGs of one size as an animation that goes round, the last frame longer; every second is left out until it is
+    small enough to be sent around.
 
     >>> white, black = (Image.new("RGB", (8, 8), colour) for colour in ("white", "black"))
     >>> files = [io.BytesIO() for _ in range(2)]
@@ -188,6 +192,14 @@ def gif(frames: Sequence[bytes]) -> bytes:
         loaded(opened(frame, number), number).quantize(palette=palette, dither=Image.Dither.NONE)
         for number, frame in enumerate(frames, 1)
     ]
+    animation = put_together(made)
+    while len(animation) > MOST_GIF_BYTES and len(made) > 2:
+        made = [*made[:-1:2], made[-1]]
+        animation = put_together(made)
+    return animation
+
+
+def put_together(made: Sequence[Image.Image]) -> bytes:
     file = io.BytesIO()
     times = [FRAME_MS] * (len(made) - 1) + [LAST_FRAME_MS]
     made[0].save(file, "GIF", save_all=True, append_images=made[1:], duration=times, loop=0, optimize=False)

@@ -38,6 +38,7 @@ from dard.trace.words import spoken_of
 
 LIVES_COME_ALONG = 64  # region length up to which everything about every token travels with the steps
 MAX_CELLS = 4_000_000  # positions × steps a browser is asked to hold
+MAX_SENTENCES = 100_000  # about positions that did not change, in a page of one file
 MAX_MASK_BLOCK = 512  # positions of a block whose mask is still drawn
 MAX_MASK_BYTES = 96 << 20  # all masks of a payload, unpacked
 WORD_AT_MOST = 48
@@ -53,9 +54,9 @@ def packed_bytes(data: bytes) -> str:
     return base64.b64encode(gzip.compress(data, 9, mtime=0)).decode()
 
 
-def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
+def header(trace: Trace, name: str | None = None, answer: str | None = None) -> dict[str, Any]:
     """A trace as a live run begins: everything but its steps."""
-    body = annotated_head(trace)
+    body = annotated_head(trace, answer)
     events = {each: asdict(trace.about.event(each)) for each in {**EVENTS, **trace.about.events}}
     judged = {token for verdict in trace.causes for token in tokens_of(trace, verdict)}
     judged = judged.union(*(each.used for each in trace.layers))
@@ -68,17 +69,19 @@ def header(trace: Trace, name: str | None = None) -> dict[str, Any]:
     }
 
 
-def payload(trace: Trace, name: str | None = None, lives: bool = False) -> dict[str, Any]:
-    """A whole trace. With `lives` nothing has to be asked for, whatever the length."""
+def payload(trace: Trace, name: str | None = None, lives: bool = False, answer: str | None = None) -> dict[str, Any]:
+    """A whole trace. With `lives` nothing has to be asked for, whatever the length; only what is known of positions
+    that did not change is left out of a very long one. `answer` is a pattern for where the answer stands."""
     length = len(trace.start.tokens)
     if length * max(1, len(trace.steps)) > MAX_CELLS:
         raise InputError(
             f"this trace has {length} positions and {len(trace.steps)} steps; "
             f"the viewer shows at most {MAX_CELLS} together"
         )
-    body = header(trace, name)
+    body = header(trace, name, answer)
     body["asks"] &= not lives
-    body["steps"] = [sent(trace, step, not body["asks"]) for step in trace.steps]
+    still = length <= LIVES_COME_ALONG or length * len(trace.steps) <= MAX_SENTENCES
+    body["steps"] = [sent(trace, step, not body["asks"], still) for step in trace.steps]
     used = {token for step in trace.steps for token in used_by(step, not body["asks"])}
     body["token_text"] |= words(trace, used)
     return body
@@ -90,7 +93,8 @@ def step_payload(trace: Trace, step: Step) -> dict[str, Any]:
     return {**sent(trace, step, whole), "words": words(trace, used_by(step, whole) - {*step.tokens_before})}
 
 
-def sent(trace: Trace, step: Step, whole: bool) -> dict[str, Any]:
+def sent(trace: Trace, step: Step, whole: bool, still: bool = True) -> dict[str, Any]:
+    """A step with everything, or without what is asked for; `still`: with a sentence about whatever stayed."""
     body = annotated_step(trace, step)
     if not masks_fit(step):
         body.pop("mask", None)
@@ -98,7 +102,7 @@ def sent(trace: Trace, step: Step, whole: bool) -> dict[str, Any]:
         for part in ("paths", "why"):
             body.pop(part, None)
         body.get("graph", {}).pop("cells", None)
-    else:
+    elif still:
         unchanged = [i for i in range(len(step.tokens)) if i not in step.why]
         body["annotation"]["why"] = {str(i): trace.why(step, i, causes=False) for i in unchanged}
     return body

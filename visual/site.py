@@ -20,7 +20,7 @@ from dard.models import load_model
 from dard.trace import Trace
 from visual.export import digest, document, open_html, page_html, replay_html
 from visual.payload import pack, payload
-from visual.server.cases import GALLERY, gallery, lessons
+from visual.server.cases import GALLERY, gallery, lessons, recording
 from visual.server.lab import Lab
 from visual.server.runs import lane_names
 from visual.server.studio import Studio
@@ -48,13 +48,14 @@ def write_gallery(out: Path, studio: Studio) -> list[tuple[dict[str, Any], str]]
     """Every case as a page that replays it, one with all its lanes, and its trace; the cases with the names."""
     written = []
     for case, path in zip(gallery(), sorted(GALLERY.glob("*.json")), strict=True):
-        trace = Trace.load(path.with_suffix(".trace.json.gz"))
+        trace = Trace.load(recording(path))
         state = {"step": case.get("step", 0), "position": case.get("select", -1)}
-        lanes = {name: each.trace for name, each in decoded(studio, case["prompt"], case["lanes"]).items()}
         stem = out / "gallery" / path.stem
         stem.with_suffix(".html").write_text(replay_html(trace, case["name"], state), encoding="utf-8")
-        Path(f"{stem}-compared.html").write_text(replay_html(lanes, case["name"]), encoding="utf-8")
-        shutil.copy(path.with_suffix(".trace.json.gz"), out / "gallery")
+        if case["model"] == MODEL:  # what others recorded on theirs cannot be decoded here
+            lanes = {name: each.trace for name, each in decoded(studio, case["prompt"], case["lanes"]).items()}
+            Path(f"{stem}-compared.html").write_text(replay_html(lanes, case["name"]), encoding="utf-8")
+        shutil.copy(recording(path), out / "gallery")
         written.append((case, path.stem))
     return written
 
@@ -130,17 +131,23 @@ def top(here: str) -> str:
 def index_html(cases: list[tuple[dict[str, Any], str]], documented: bool) -> str:
     """The gallery as a list, and what is where."""
     documentation = '<a href="docs/index.html">documentation</a>' if documented else "documentation"
+
+    def beside(case: dict[str, Any], stem: str) -> str:
+        if case["model"] == MODEL:
+            return f"""<a href="gallery/{stem}-compared.html">side by side</a>"""
+        return html.escape(f"recorded on {case['model']} by {case['by']}, {case['licence']};")
+
     cards = "\n".join(
         f"""<li><h2><a href="gallery/{stem}.html">{html.escape(case["name"])}</a></h2>
 <p class="prompt">{html.escape(case["prompt"])}</p><p>{html.escape(case["look"])}</p>
-<p><a href="gallery/{stem}.html">step by step</a> <a href="gallery/{stem}-compared.html">side by side</a>
+<p><a href="gallery/{stem}.html">step by step</a> {beside(case, stem)}
 <a href="view.html?url=gallery/{stem}.trace.json.gz">open the trace</a></p></li>"""
         for case, stem in cases
     )
     body = f"""{top("index")}
-<p>A diffusion language model decodes, one step at a time. Every case was recorded with the project's embedded model;
-in its files are the prompt, the settings and every step. Nothing is computed here: to decode a prompt of your own, run
-DARD Studio itself; its {documentation} says how.</p>
+<p>A diffusion language model decodes, one step at a time. A case that names no other model was recorded with the
+project's embedded one; in its files are the prompt, the settings and every step. Nothing is computed here: to decode a
+prompt of your own, run DARD Studio itself; its {documentation} says how.</p>
 <ul class="cases">
 {cards}
 </ul>"""

@@ -4,7 +4,7 @@
 
 Promises: the front matter is checked before anything is sent; what is no longer needed there is removed in the same
 commit. The hub refuses plain git pushes that hold weights, pictures or traces, so the files go through its own client.
-Does not know: tokens. `hf auth login` keeps one, or the environment variable HF_TOKEN holds it.
+Does not know: tokens, or what the hub answers when it refuses.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dard.core.errors import InputError
+from visual.hub import check_name, sending
 
 ROOT = Path(__file__).resolve().parents[1]
 # Of the results the charts and tables; their rows are many, and the page shows the rest without them.
@@ -28,7 +29,6 @@ NEEDED = (
 COLOURS = ("red", "yellow", "green", "blue", "indigo", "purple", "pink", "gray")
 PYTHONS = ("3.12",)  # of ours, the one that a Space with a borrowed GPU can have
 FIELDS = ("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "python_version", "app_file", "license")
-NAME = r"[\w.-]{1,96}/[\w.-]{1,96}"
 
 
 def files(root: Path = ROOT) -> list[str]:
@@ -64,20 +64,16 @@ def front_matter(root: Path = ROOT) -> dict[str, str]:
 def upload(space: str, root: Path = ROOT) -> str:
     """Create the Space if it is not there, and make it hold these files and no others. Returns its address."""
     from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
-    from huggingface_hub.errors import HfHubHTTPError, HTTPError
 
     api: Any = HfApi()
     needed = files(root)
-    try:
+    with sending(f"Space {space!r}"):
         api.create_repo(space, repo_type="space", space_sdk="gradio", exist_ok=True)
         there = set(api.list_repo_files(space, repo_type="space"))
         gone = sorted(there - {*needed, ".gitattributes"})
         operations = [CommitOperationAdd(name, root / name) for name in needed]
         operations += [CommitOperationDelete(name) for name in gone]
         api.create_commit(space, operations, commit_message="DARD Studio", repo_type="space")
-    except (HfHubHTTPError, HTTPError, OSError) as error:
-        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise InputError(f"Space {space!r} could not be uploaded: {first[:300]}") from None
     return f"https://huggingface.co/spaces/{space}"
 
 
@@ -87,8 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--dry-run", action="store_true", help="list what would be uploaded, and send nothing")
     args = parser.parse_args(arguments)
     try:
-        if not re.fullmatch(NAME, args.space):
-            raise InputError(f"space = {args.space[:200]!r} is not allowed; it must have the form owner/name")
+        check_name("space", args.space)
         front_matter()
         if args.dry_run:
             sizes = {name: (ROOT / name).stat().st_size for name in files()}

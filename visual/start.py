@@ -59,6 +59,7 @@ def serve(
     mcp: bool = False,
     serial: bool = False,
     hosts: Sequence[str] = (),
+    positions: int | None = None,
 ) -> None:
     """Offer these models, or what the environment names, until the process ends."""
     keep_memory_together()
@@ -67,7 +68,7 @@ def serve(
     named = [name.strip() for name in os.environ.get("DARD_MODELS", usual_models()).split(",") if name.strip()]
     if where := {name: loading[name] for name in ("device", "dtype", "device_map", "quantise") if loading[name]}:
         read_placement(**where)  # what cannot be is said now, not to the first visitor
-    studio = Studio(tuple(models or named or ["embedded"]), **loading)
+    studio = Studio(tuple(models or named or ["embedded"]), positions, **loading)
     if mcp:
         need("--mcp", "mcp", "mcp")
     Scheduler.together = not serial

@@ -13,7 +13,7 @@ from dard.core.folders import assets
 
 WEB = assets("web")
 IMPORT = re.compile(r"^import \{([^}]*)\} from '(\.[\w./]+)';$", re.M)
-TYPES = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\* @(?:(?!\*/).)*\*/ ?", re.M | re.S)
+COMMENTS = re.compile(r"^ */\*\*(?:(?!\*/).)*\*/\n|/\*\* @(?:(?!\*/).)*\*/ ?|^ *//[^\n]*\n", re.M | re.S)
 SHEET = re.compile(r"^@import '(\.[\w./]+)';$", re.M)
 READ = re.compile(r"/\*.*?\*/\s*|^\s+", re.M | re.S)
 EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re.M)
@@ -23,7 +23,7 @@ EXPORT = re.compile(r"^export (?=(?:async )?(?:function|const|class) (\w+))", re
 def script(entry: str) -> str:
     """A module and everything it imports as one script; what the module exports becomes top-level names.
 
-    What is written for a type checker stays behind.
+    What is written for readers and for a type checker stays behind.
     """
     order: list[str] = []
 
@@ -37,7 +37,7 @@ def script(entry: str) -> str:
     parts = ["const modules = {};"]
     for name in order:
         names = EXPORT.findall(source(name))
-        text = TYPES.sub("", source(name))
+        text = COMMENTS.sub("", source(name))
         for wanted in IMPORT.finditer(text):
             taken = f"const {{{wanted[1]}}} = modules['{beside(name, wanted[2])}'];"
             text = text.replace(wanted[0], taken)

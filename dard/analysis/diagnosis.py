@@ -67,11 +67,12 @@ def diagnose(
     >>> diagnosis.kind, diagnosis.lost, diagnosis.guilty, diagnosis.winnable
     ('conflict', 1, [[3], [4]], [True, False])
     """
-    diagnosis = None
-    for diagnosis in diagnosing(run, model, expected, every=every):
+    diagnosis, search = None, Diagnosing(finished(run, model), expected, every)
+    for diagnosis in search.run():
         if on_progress and on_progress(diagnosis):
             break
     assert diagnosis is not None
+    diagnosis.sentences = diagnosis_sentences(search.done.trace, diagnosis)
     return diagnosis
 
 

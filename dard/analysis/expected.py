@@ -7,21 +7,17 @@ Does not know: how answers are made.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from itertools import takewhile
 
-import regex
-
 from dard.core.errors import InputError
+from dard.core.patterns import Pattern
 from dard.models.base import Model
 from dard.tasks.judge import CUT_OFF, judge
 from dard.trace.diagnosis import Judged
 
 Expected = str | Callable[[str], bool]
 LONGEST = 1000  # characters of what is expected
-PATTERN_SECONDS = 0.25
-REPEATS = 10_000  # that a pattern's counted repetitions may come to, each within the other; more can fill the memory
 
 
 def checker(expected: Expected) -> Callable[[str], bool]:
@@ -42,7 +38,7 @@ def checker(expected: Expected) -> Callable[[str], bool]:
     if not text or len(expected) > LONGEST:
         raise InputError(f"expected must be a text of 1 to {LONGEST} characters, not of {len(expected)}")
     if len(text) > 2 and text[0] == text[-1] == "/":
-        return finder(text[1:-1])
+        return Pattern("expected", text[1:-1]).found
     return lambda answer: text in " ".join(answer.split())
 
 
@@ -52,26 +48,6 @@ def yes_or_no(function: Callable[[str], bool]) -> Callable[[str], bool]:
             return bool(function(answer))
         except Exception as error:  # somebody's code: whatever it raises is told
             raise InputError(f"expected failed on an answer: {type(error).__name__}: {str(error)[:200]}") from error
-
-    return right
-
-
-def finder(pattern: str) -> Callable[[str], bool]:
-    counts = (int(digits[-6:]) for digits in regex.findall(r"\d+", " ".join(regex.findall(r"\{([\d,]*)\}", pattern))))
-    if math.prod(max(1, count) for count in counts) > REPEATS:
-        raise InputError(f"expected = /{pattern[:60]}/ repeats too much; its counts may come to {REPEATS} in all")
-    try:
-        compiled = regex.compile(pattern)
-    except (regex.error, OverflowError, RecursionError, ValueError) as error:
-        raise InputError(f"expected = /{pattern[:60]}/ is no pattern: {str(error)[:100]}") from None
-
-    def right(answer: str) -> bool:
-        try:
-            return compiled.search(answer, timeout=PATTERN_SECONDS) is not None
-        except (TimeoutError, MemoryError, RecursionError):
-            raise InputError(
-                f"expected = /{pattern[:60]}/ takes longer than {PATTERN_SECONDS} s on an answer; write a simpler one"
-            ) from None
 
     return right
 

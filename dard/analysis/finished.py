@@ -17,7 +17,7 @@ from dard.core.settings import Settings
 from dard.core.state import UNMASKED, DecodeState
 from dard.decoders import DECODERS
 from dard.decoding.session import Session
-from dard.models.base import Model
+from dard.models.base import Model, check_is_model
 from dard.trace import Step, Trace
 from dard.trace.records import Start
 
@@ -49,6 +49,7 @@ def finished(run: Session | Trace, model: Model | None = None) -> Finished:
         raise InputError(f"a Session or a Trace can be diagnosed, not a {type(run).__name__}")
     if model is None or isinstance(model, str):
         raise InputError("a diagnosis makes passes of the model that decoded: dard.diagnose(trace, model)")
+    check_is_model(model)
     check_ended(run)
     check_model(run, model)
     return of_session(again) if (again := made_again(run, model)) else of_recording(run, model)
@@ -62,23 +63,28 @@ def of_session(session: Session) -> Finished:
 
 
 def check_ended(trace: Trace) -> None:
+    if not trace.steps and UNMASKED * len(trace.states) == trace.states:
+        raise InputError("this decode has no steps: everything in it was put there by hand, and nothing could lose it")
     if not trace.finished or not trace.steps:
         left = sum(state != UNMASKED for state in trace.states)
         raise InputError(f"this decode has not ended: {left} positions are not decided after {trace.num_steps} steps")
 
 
 def check_model(trace: Trace, model: Model) -> None:
-    """Refuse another model than the one that a trace is of, as far as the trace can tell."""
+    """Refuse another model than the one that a trace is of, as far as the trace can tell; words that it lacks are the
+    model's."""
     seen = {*trace.prompt_tokens, *trace.start.tokens, *(token for step in trace.steps for token in step.tokens)}
     said = f"the trace is of another model than {model.name!r}"
     if model.mask_id != trace.mask_id:
         raise InputError(f"{said}: its mask is token {trace.mask_id}, the model's is {model.mask_id}")
     if (largest := max(seen)) >= model.vocab_size:
         raise InputError(f"{said}: it holds token {largest}, and the model's ids go to {model.vocab_size - 1}")
-    for token in sorted(seen & trace.token_text.keys() - {trace.mask_id}):
+    known = {token for token in seen - {trace.mask_id} if trace.word(token) != f"<{token}>"}
+    for token in sorted(known):
         told, knows = trace.word(token), model.token_text(token)
         if told.strip() != knows.strip():
             raise InputError(f"{said}: token {token} is {told[:40]!r} there and {knows[:40]!r} in the model")
+    trace.token_text |= {token: model.token_text(token) for token in sorted(seen - known)}
 
 
 def made_again(trace: Trace, model: Model) -> Session | None:

@@ -20,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "bert-base-uncased, which is fetched when it is first asked for",
     )
     options.add_loading(parser)
+    parser.add_argument(
+        "--positions", type=int, metavar="N", help="decode at most so many (default: what DARD_POSITIONS says, or 1024)"
+    )
     parser.add_argument("--serial", action="store_true", help="one visitor's run after the other, for comparison")
     parser.add_argument("--mcp", action="store_true", help="offer the named endpoints to assistants too, as MCP tools")
     everywhere = "0.0.0.0" if "SPACE_ID" in os.environ else "127.0.0.1"
@@ -36,4 +39,5 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> None:
     """Serve it."""
     loading = options.loading_options(args)
-    serve(args.model or (), loading, args.host, args.port, mcp=args.mcp, serial=args.serial, hosts=args.allow_host)
+    more = {"mcp": args.mcp, "serial": args.serial, "hosts": args.allow_host, "positions": args.positions}
+    serve(args.model or (), loading, args.host, args.port, **more)

@@ -26,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--causes", nargs="?", type=float, const=CAUSES_SECONDS, metavar="SECONDS",
         help="and which token made it: hide each in turn, for at most so many seconds a transition (default 5)",
     )  # fmt: skip
+    options.add_answer(parser)
     parser.set_defaults(func=run)
     options.add_output(parser, "FILE")
 
@@ -46,6 +47,8 @@ def run(args: argparse.Namespace) -> None:
         sys.stdout.write(trace.to_bytes(compress=False).decode() + "\n")
     else:
         show_trace(plain_console(), trace, sentences=args.why or args.causes is not None, every=args.verbose)
+        if args.answer is not None:
+            sys.stdout.write(f"answer {options.told_answer(trace, args.answer)}\n")
 
 
 def transitions(session: Session, seconds: float) -> Iterator[Verdict]:

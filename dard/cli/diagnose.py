@@ -19,6 +19,7 @@ from dard.decoders import DECODERS
 from dard.decoding.session import Session
 from dard.models.base import Model
 from dard.trace import Diagnosis, Trace
+from dard.trace.diagnosis_words import diagnosis_sentences
 
 STAGES = {
     "states": "is it still winnable",
@@ -54,6 +55,9 @@ def run(args: argparse.Namespace) -> None:
         diagnosis = watched(decode, model, args.expected, args.every, bar)
     trace = trace or decode.trace  # type: ignore[union-attr]
     trace.diagnosis = diagnosis
+    trace.learn(model.token_text)
+    if diagnosis.stage != "done":  # it was interrupted
+        diagnosis.sentences = diagnosis_sentences(trace, diagnosis)
     if args.trace:
         options.save(trace, args.trace)
     if args.json:

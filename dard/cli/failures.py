@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dard.cli import options, pages
-from dard.cli.terminal import plain_console, sample_cells, show_samples
+from dard.cli.terminal import NOT_DIAGNOSED, plain_console, sample_cells, show_samples
 from dard.core.errors import InputError
 from dard.decoding.session import Session
 from dard.results.diagnoses import Diagnoses
@@ -64,7 +64,7 @@ def told(diagnosis: Diagnosis | str | None) -> Any:
 def kind_of(diagnosis: Diagnosis | str | None) -> str:
     """What lost an answer, and in which step."""
     if not isinstance(diagnosis, Diagnosis):
-        return "not diagnosed"
+        return NOT_DIAGNOSED
     return lost_by(diagnosis.kind, diagnosis.lost)
 
 

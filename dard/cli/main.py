@@ -51,6 +51,8 @@ COMMANDS: dict[str, str] = {
     "app": "start the page",
     "failures": "the wrong answers of an experiment or of lm-eval, and the decode behind each",
     "view": "open trace files in the browser, without a model",
+    "share": "put a trace into a dataset of the hub, and print the link that opens it",
+    "gallery": "a recorded decode as a case of the gallery, for a pull request",
 }
 
 

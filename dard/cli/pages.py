@@ -26,10 +26,10 @@ def check_page(args: argparse.Namespace) -> None:
             raise InputError(f"--{name} {value!r} is not allowed; the name of a page ends in .html")
 
 
-def show_page(traces: dict[str, Trace], args: argparse.Namespace) -> None:
-    """Write the page that replays the traces, and open it."""
+def show_page(traces: dict[str, Trace], args: argparse.Namespace, answer: str | None = None) -> None:
+    """Write the page that replays the traces, and open it; `answer` is a pattern for where the answer stands."""
     check_page(args)
-    page = replay_html(traces if len(traces) > 1 else next(iter(traces.values())))
+    page = replay_html(traces if len(traces) > 1 else next(iter(traces.values())), answer=answer)
     path = write_page(Path(args.out or Path(tempfile.mkdtemp(prefix="dard-")) / "replay.html"), page)
     if not args.no_open and not webbrowser.open(path.as_uri()):
         print("dard: no browser was found; open that file in one", file=sys.stderr)

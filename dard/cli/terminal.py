@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 # Okabe–Ito, as the page uses it; the letter keeps the states apart without colour.
 STYLES = {BLANK: "dim", TENTATIVE: "black on #E69F00", DECIDED: "white on #0072B2"}
 FIXED_STYLE = "italic"
+NOT_DIAGNOSED = "not diagnosed"
 RIGHT: dict[bool | str | None, str] = {True: "✓", False: "✗", None: "?", "cut off": "cut off"}
 WORD_AT_MOST = 24
 LINE_AT_MOST = 160
@@ -174,7 +175,9 @@ def show_samples(
     console.print(table)
     if kinds:
         totals = Counter(kind.partition(",")[0] for kind in kinds.values())
-        console.print("Lost by " + ", ".join(f"{kind}: {count}" for kind, count in totals.most_common()) + ".")
+        left = totals.pop(NOT_DIAGNOSED, 0)
+        told = ", ".join(f"{kind}: {count}" for kind, count in totals.most_common())
+        console.print(" ".join([f"Lost by {told}."] * bool(told) + [f"Not diagnosed: {left}."] * bool(left)))
     wrong, right = (sum(s.right is value for s in every) for value in (False, True))
     more = f" ({chosen - len(shown)} more with --most)" if chosen > len(shown) else ""
     console.print(

@@ -1,7 +1,9 @@
-"""What bad input ends with: one sentence."""
+"""What bad input ends with, and what is told in the middle of somebody else's program: one sentence."""
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Sequence
 
 
@@ -18,3 +20,27 @@ class UnknownWords(InputError):
 
     def in_field(self, field: str) -> UnknownWords:
         return UnknownWords(self.said, self.words, field)
+
+
+def warn(sentence: str, stacklevel: int) -> None:
+    """A warning, or, where warnings are errors, a line on standard error: who is called here must go on.
+
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error")
+    ...     warn("the logits cannot be read", 1)
+    """
+    try:
+        warnings.warn(sentence, stacklevel=stacklevel + 1)
+    except Warning:
+        print(sentence, file=sys.stderr)
+
+
+def plain(trouble: Exception) -> str:
+    """An error in a line: our own sentence, or what another program's says.
+
+    >>> plain(KeyError("block_x")), plain(InputError("seed = -1 is not allowed"))
+    ("KeyError: 'block_x'", 'seed = -1 is not allowed')
+    """
+    if isinstance(trouble, InputError):
+        return str(trouble)
+    return f"{type(trouble).__name__}: {(str(trouble).splitlines() or [''])[0][:200]}"

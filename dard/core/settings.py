@@ -108,11 +108,11 @@ class Settings:
         None, "positions decoded together, block after block; nothing: the whole region", int, low=1, high=8192,
         optional=True,
     )  # fmt: skip
-    temperature: float = setting(0.0, "Gumbel noise on the prediction; 0 is argmax", float, low=0, high=10)
+    temperature: float = setting(0.0, "randomness (Gumbel noise); 0: always the likeliest token", float, low=0, high=10)
     seed: int = setting(0, "seed of that noise", int, low=0, high=2**31 - 1)
     eos: str = setting(
-        "free", "end tokens: as the model predicts them; never: the end of the text is not predicted; last: a position "
-        "that predicts an end waits until no other of its block does not", str, choices=("free", "never", "last"),
+        "free", "end tokens: as the model predicts them; never: the end of the text is not predicted; last: end tokens "
+        "are placed only after all other tokens of the block", str, choices=("free", "never", "last"),
     )  # fmt: skip
     prefix_cache: str = setting(
         "off", "block: the prompt's keys and values are computed once per block, which is faster and changes results "

@@ -25,6 +25,7 @@ from dard.models.base import Answer, Model, Question
 from dard.trace import Step
 from dard.trace.about import About
 from dard.trace.limits import TOP_K
+from dard.trace.plain_words import say_plainly
 from dard.trace.records import Graph
 from dard.trace.words import Words, plainly
 
@@ -128,6 +129,10 @@ class Decoder(ABC):
     def say(self, step: Step, position: int, words: Words) -> str:
         """Why a position is as it is after a step, in one sentence. By default what the states alone tell."""
         return plainly(step, position, words)
+
+    def say_plainly(self, step: Step, position: int, words: Words, about: About) -> str:
+        """The same for a newcomer: words and percentages. By default from what a trace declares of itself."""
+        return say_plainly(step, position, words, about)
 
     def points(self, masks: int) -> list[dict[str, Any]]:
         """The grid as far as it makes sense for answers of so many masks."""

@@ -265,7 +265,7 @@ class Dard(Decoder):
         """What is true of this step's weights."""
         trusting = "D = 0, so every w is 1 and masked positions trust the x path."
         if not weights:
-            return "No position was masked in this step, so no weight was needed."
+            return "No blank to fill here, so w is not used."
         if settings.mixing != "adaptive":
             return f"The weight is set to {settings.mixing:g} for all positions."
         if any(w != 1 for w in weights):
@@ -348,9 +348,7 @@ class Dard(Decoder):
             best = [i for i in masked if rank[i] > settings.tau_u] or best
         decision.commit(best, tokens)
         decision.events["accepted"] = best
-        decision.notes["w"] = (
-            "This pass only commits what is left, with everything in view: there is no second path to mix."
-        )
+        decision.notes["w"] = "Last passes: the remaining blanks are filled, the surest first; nothing is checked."
         return decision
 
     # Its words.

@@ -17,14 +17,13 @@ from dard.core.prompt import initial_state
 from dard.core.state import CANDIDATE, MASKED, STATE_NAMES, UNMASKED, DecodeState
 from dard.decoders import Decoder, get_decoder, make_settings
 from dard.decoding import loop
-from dard.models.base import NO_MASK, Model, check_needs
+from dard.models.base import NO_MASK, Model, check_is_model, check_needs
 from dard.tasks.judge import laid_out
 from dard.trace import Step, Trace
 from dard.trace.records import Start
 from dard.trace.words import Words, explain
 
 COMPARED = ("dard", "wino", "saber", "standard")
-PARTS = ("name", "vocab_size", "mask_id", "max_length", "encode", "decode")  # of a model, whatever else it has
 
 
 class Session:
@@ -48,13 +47,7 @@ class Session:
         **settings: Any,
     ) -> None:
         """`decoder` is a name, or a decoder itself. Without `record` a trace holds what was decided and no more."""
-        if isinstance(model, str):
-            raise InputError(f"model = {model[:60]!r} is a name; load it first: dard.load_model({model[:60]!r})")
-        if lacking := [name for name in PARTS if not hasattr(model, name)]:
-            raise InputError(
-                f"model is a {type(model).__name__}, which has no {lacking[0]}; give what dard.load_model returns, or "
-                f"a model of your own, which has {', '.join(PARTS)} and more (docs/extend.md)"
-            )
+        check_is_model(model)
         self.model = model
         self.decoder = get_decoder(decoder)
         self.settings = make_settings(self.decoder, settings, model)

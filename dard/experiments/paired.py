@@ -16,6 +16,7 @@ import numpy as np
 
 from dard.core.errors import InputError
 from dard.experiments.base import Table, percent, signed
+from dard.experiments.catalogue import get_experiment
 from dard.experiments.points import Point, points
 from dard.results.file import Results
 
@@ -92,10 +93,16 @@ def holm(values: Sequence[float]) -> list[float]:
     return found
 
 
+def probability(p: float) -> str:
+    """
+    >>> probability(0.0214), probability(1e-9)
+    ('0.0214', '<0.0001')
+    """
+    return "<0.0001" if p < 0.00005 else f"{p:.4f}"
+
+
 def paired(results: Results, against: str | None = None) -> Table:
     """Every variant against one of them: the one named, else what the experiment compares with, else the first."""
-    from dard.experiments.catalogue import get_experiment
-
     ours = points(results, get_experiment(results.header["experiment"]).beside)
     names = [p.variant.name for p in ours]
     if against and against not in names:
@@ -113,17 +120,18 @@ def paired(results: Results, against: str | None = None) -> Table:
             str(each.both),
             str(each.only_one),
             str(each.only_other),
-            f"{each.p:.4f}",
-            f"{corrected:.4f}",
+            probability(each.p),
+            probability(corrected),
             signed(100 * each.difference),
             f"{signed(100 * each.low)} – {signed(100 * each.high)}",
         ]
         for p, each, corrected in zip(rest, found, honest, strict=True)
     ]
     headings = ["Variant", "Items", "Both right", "Only it", "Only the other", "p", "p (Holm)", "Δ Acc.", "95 %"]
+    many = "test" if len(rest) == 1 else "tests"
     caption = (
         f"Against {other.variant.name}, on the same items: the exact McNemar test on those that only one has right, "
-        f"corrected by Holm for {len(rest)} tests, and the difference with its bootstrap interval ({DRAWS} draws)."
+        f"corrected by Holm for {len(rest)} {many}, and the difference with its bootstrap interval ({DRAWS} draws)."
     )
     return Table(caption, headings, rows, [p.variant.name for p in rest])
 

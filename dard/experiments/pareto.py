@@ -78,9 +78,9 @@ def peaks(points: list[Point]) -> Table:
     }
     caption = (
         "Each decoder at its most accurate setting: gain and passes against standard decoding with one token per pass. "
-        "AUP is the area under accuracy (%) over tokens per pass of all of its settings, weighted by how near the best "
-        "accuracy of all they come; the last column the most tokens per pass of those at least as accurate as one "
-        "token per pass. Tokens per pass count all filled positions, or those that are not the end of text."
+        "AUP adds up accuracy over all speeds a decoder reaches, and counts less what is far from the best accuracy. "
+        "The last column is the fastest setting, in tokens per pass, that is no less accurate than one token per pass. "
+        "Tokens per pass count all filled positions, or those that are not the end of text."
     )
     return Table.of([frontier(group)[-1] for group in groups.values()], shown, caption)
 

@@ -44,7 +44,7 @@ class Request:
 
 
 @dataclass
-class Asked:
+class Prepared:
     """A request, its name in the run's folder, and what became of its prompt."""
 
     request: Request
@@ -104,7 +104,7 @@ class Answers:
     def answer(self, requests: Sequence[Request]) -> list[str]:
         """The answers, in the order of the requests: this process's share is decoded, that of others waited for, and
         what is there already is taken as it is."""
-        every = [Asked(each, self.run.ask(each.task, each.sample)) for each in requests]
+        every = [Prepared(each, self.run.ask(each.task, each.sample)) for each in requests]
         batches = [every[first : first + self.batch] for first in range(0, len(every), self.batch)]
         with tqdm(total=len(requests), desc=f"decoding with {self.decoder}") as bar:
             for number, batch in enumerate(batches):
@@ -129,10 +129,10 @@ class Answers:
             tqdm.write(f"{len(problems)} of {len(rows)} samples were not decoded; their rows say why")
         return [row["text"] for row in rows]
 
-    def _lacks(self, batch: Sequence[Asked]) -> bool:
+    def _lacks(self, batch: Sequence[Prepared]) -> bool:
         return any(self.run.row(asked.key) is None for asked in batch)
 
-    def _prepare(self, asked: Asked) -> None:
+    def _prepare(self, asked: Prepared) -> None:
         """Its token ids, and how often they were asked before: whoever decodes it, noise and file are the same."""
         try:
             asked.ids = list(asked.request.prompt())
@@ -147,13 +147,13 @@ class Answers:
                 f"{asked.request.sample} of {asked.request.task[:60]}"
             )
 
-    def _decode(self, batch: Sequence[Asked]) -> int:
+    def _decode(self, batch: Sequence[Prepared]) -> int:
         """Decode a batch if it lacks rows, and add those; how many they are. The whole batch is decoded even if only a
         part is missing: in other company a row might differ by a rounding."""
         if not self._lacks(batch):
             return 0
         rows: dict[Key, Row] = {}
-        going: list[tuple[Row, Asked, Session]] = []
+        going: list[tuple[Row, Prepared, Session]] = []
         for asked in batch:
             nothing = {"passes": 0, "tokens": 0, "revocations": 0, "ended_by": None, "text": "", "seconds": 0.0}
             row: Row = {"task": asked.request.task, "sample": asked.request.sample, "prompt_hash": None, "trace": None}
@@ -174,7 +174,7 @@ class Answers:
         self.run.add(new)
         return len(new)
 
-    def _session(self, of: Asked) -> Session:
+    def _session(self, of: Prepared) -> Session:
         """A task's room and noise count unless the run has its own; a prompt that comes again gets other noise."""
         own: dict[str, Any] = {}
         options = of.request.options

@@ -17,6 +17,7 @@ from torch import Tensor
 from dard.core.errors import InputError
 
 NO_MASK = -1  # the mask of a model that begins as noise
+PARTS = ("name", "vocab_size", "mask_id", "max_length", "encode", "decode")  # of a model, whatever else it has
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,17 @@ def as_trained(model: Model, question: Question) -> Question:
     if getattr(model, "block_size", None) is None:
         return question
     return replace(question, mask=question.mask & model.pattern(question.positions))  # type: ignore[attr-defined]
+
+
+def check_is_model(model: object) -> None:
+    """Refuse what is no model, most often the name of one."""
+    if isinstance(model, str):
+        raise InputError(f"model = {model[:60]!r} is a name; load it first: dard.load_model({model[:60]!r})")
+    if lacking := [name for name in PARTS if not hasattr(model, name)]:
+        raise InputError(
+            f"model is a {type(model).__name__}, which has no {lacking[0]}; give what dard.load_model returns, or "
+            f"a model of your own, which has {', '.join(PARTS)} and more (docs/extend.md)"
+        )
 
 
 def check_needs(model: Model, needs: frozenset[str], who: str) -> None:

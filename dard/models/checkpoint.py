@@ -11,7 +11,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +111,6 @@ def load_network(
     if placement.quantise:
         family, config = apart(family, config)
     transformers_logging.disable_progress_bar()  # a second bar in the middle of ours
-    transformers_logging.set_verbosity_error()  # it warns of every model type it has no code for, LLaDA's included
     with memory_guard(f"model {folder.name!r}", placement.device), loading(placement.tell, size):
         network, info = family.from_pretrained(
             folder,
@@ -133,6 +134,16 @@ def load_network(
         )
     use_what_fits(network)
     return network
+
+
+@contextmanager
+def without_chatter() -> Iterator[None]:
+    """Nothing is printed while a folder is read: transformers warns of every model type it has no code for, LLaDA's
+    included, and of keys that published files have."""
+    transformers_logging.set_verbosity_error()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        yield
 
 
 def load_tokenizer(folder: Path, family: Any = AutoTokenizer) -> Any:

@@ -9,7 +9,7 @@ from types import ModuleType
 from dard.core.errors import InputError
 from dard.models import diffusion_gemma, llada, llada2, llada_moe, mask_filling, masked_lm, mmada
 from dard.models.base import Model
-from dard.models.checkpoint import first_line, read_json, read_settings
+from dard.models.checkpoint import first_line, read_json, read_settings, without_chatter
 from dard.models.loading import LoadOptions
 from dard.models.registry import READABLE
 
@@ -51,7 +51,8 @@ def load_folder(folder: Path, asked: LoadOptions) -> Model:
                     f"{config.get('model_type')!r}, and said only where a checkpoint's files do not tell"
                 )
             try:
-                return adapter.load(folder, config, asked)
+                with without_chatter():
+                    return adapter.load(folder, config, asked)
             except InputError:
                 raise
             except Exception as error:  # what a broken folder makes transformers raise can be anything

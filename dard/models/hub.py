@@ -5,6 +5,7 @@ Every way this can fail has one sentence. Knows nothing of what is in a checkpoi
 
 from __future__ import annotations
 
+from fnmatch import fnmatch
 from pathlib import Path
 
 from dard.core.errors import InputError
@@ -65,8 +66,6 @@ def other_reason(hub: str, error: Exception) -> str:
 
 def sizes(hub: str) -> tuple[int, int]:
     """Bytes that fetching a repository takes, and how many weights it says it holds (0: it does not say)."""
-    from fnmatch import fnmatch
-
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError, HTTPError
 

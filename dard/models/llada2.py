@@ -23,10 +23,12 @@ from dard.models.loading import LoadOptions
 
 BLOCK = 32  # no file of a checkpoint says it
 MASK, END = 156895, 156892  # neither config nor tokenizer need name them
+TURN_END = "<|role_end|>"
 MAY_BE_TOLD = ("attention",)
 
 # What a Glm4-MoE, or the way it is driven here, has built in; a key that is not there counts as the published default.
 GLM: dict[str, tuple[Any, ...]] = {
+    "block_size": (None, BLOCK),
     "delete_token_id": (None,),
     "expert_capacity": (None,),
     "hidden_act": ("silu",),
@@ -85,8 +87,23 @@ def load(folder: Path, config: dict[str, Any], asked: LoadOptions) -> BackboneMo
     named = {"mask_token_id": tokenizer.mask_token_id, "eos_token_id": tokenizer.eos_token_id}
     ids = {"mask_token_id": MASK, "eos_token_id": config.get("pad_token_id", END)}
     ids |= {name: value for name, value in (named | config).items() if name in ids and value is not None}
-    network = load_network(folder, LLaDA2, glm_config(config, ids), asked.placement)
-    return BackboneModel.of(folder, config | ids, network, tokenizer, asked, block_size=asked.block_size(BLOCK))
+    glm = glm_config(config, ids)
+    check_groups(glm)
+    network = load_network(folder, LLaDA2, glm, asked.placement)
+    model = BackboneModel.of(folder, config | ids, network, tokenizer, asked, block_size=asked.block_size(BLOCK))
+    mark = tokenizer.get_vocab().get(TURN_END)
+    model.end_ids = model.end_ids or (() if mark is None else (mark,))  # a tokenizer may have no template to tell it
+    return model
+
+
+def check_groups(glm: Any) -> None:
+    """Refuse experts that cannot be chosen group by group."""
+    experts, groups, looked = glm.n_routed_experts, glm.n_group, glm.topk_group
+    if groups < 1 or experts % groups or looked > groups or glm.num_experts_per_tok > looked * (experts // groups):
+        raise InputError(
+            f"config.json of this LLaDA2 checkpoint has num_experts = {experts}, n_group = {groups}, topk_group = "
+            f"{looked} and num_experts_per_tok = {glm.num_experts_per_tok}, which do not fit together"
+        )
 
 
 def glm_config(config: dict[str, Any], ids: dict[str, Any]) -> Glm4MoeConfig:

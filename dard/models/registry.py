@@ -43,8 +43,8 @@ def in_blocks(size: int) -> dict[str, Any]:
 
 # As published for LLaDA2.0's own generate, and for LLaDA2.1 where quality counts; generate makes 2,048 positions where
 # nothing is said, of which a page decodes no more than these.
-LLADA2 = {**in_blocks(32), "gen_length": 256, "threshold": 0.95}
-EDITED = {**LLADA2, "threshold": 0.7, "edit_threshold": 0.5, "max_post_steps": 16}
+LLADA2 = dict(in_blocks(32), gen_length=256, threshold=0.95)
+EDITED = dict(LLADA2, threshold=0.7, edit_threshold=0.5, max_post_steps=16)
 SIXTEEN_B = "33 GB in bfloat16, 11 GB in 4 bits"
 HUNDRED_B = "206 GB in bfloat16, 61 GB in 4 bits; several GPUs by device_map"
 
@@ -228,7 +228,7 @@ CARDS: dict[str, Card] = {
         "10 GB in bfloat16",
         "CC BY-NC 4.0",
         hub="nvidia/Efficient-DLM-4B",
-        defaults={**in_blocks(32), "threshold": 0.9},
+        defaults=dict(in_blocks(32), threshold=0.9),
         attention="block:32",
         shift=False,
     ),
@@ -238,7 +238,7 @@ CARDS: dict[str, Card] = {
         EIGHT_B,
         "CC BY-NC 4.0",
         hub="nvidia/Efficient-DLM-8B",
-        defaults={**in_blocks(32), "threshold": 0.9},
+        defaults=dict(in_blocks(32), threshold=0.9),
         attention="block:32",
         shift=False,
     ),

@@ -23,10 +23,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dard.core.errors import InputError
+from dard.core.errors import InputError, plain
 from dard.recording.arguments import end_id, layers_of, model_name, parameters, token_ids
 from dard.recording.measuring import logits_of
-from dard.recording.watching import Watch, plain
+from dard.recording.watching import Watch
 from dard.trace import Trace
 from dard.trace.canvases import Canvas, CanvasPass, measured, trace_of
 from dard.trace.limits import TOP_K
@@ -112,8 +112,8 @@ class CanvasRecording(Watch):
             if self._handles and self._runs == 1:
                 try:
                     self.finish(out)
-                except InputError as trouble:
-                    self._say(str(trouble))
+                except Exception as trouble:
+                    self._say(plain(trouble))
             return out
 
         return seen

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from types import TracebackType
@@ -19,7 +18,7 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_pre_hook
 
-from dard.core.errors import InputError
+from dard.core.errors import InputError, plain, warn
 from dard.recording.arguments import parameters
 
 
@@ -166,8 +165,4 @@ class Watch(ABC):
     def _say(self, sentence: str) -> None:
         if sentence not in self._said:
             self._said.add(sentence)
-            warnings.warn(f"dard.record: {sentence}", stacklevel=2)
-
-
-def plain(trouble: Exception) -> str:
-    return f"{type(trouble).__name__}: {(str(trouble).splitlines() or [''])[0][:200]}"
+            warn(f"dard.record: {sentence}", stacklevel=2)

@@ -6,7 +6,7 @@ Does not know: what the rows are for, tables, figures.
 
 from __future__ import annotations
 
-from dard.results.file import Results, load
-from dard.results.frames import frame
+from dard.results.file import Results
+from dard.results.frames import load
 
-__all__ = ["Results", "frame", "load"]
+__all__ = ["Results", "load"]

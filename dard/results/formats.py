@@ -83,7 +83,7 @@ def as_latex(columns: Sequence[str], rows: Sequence[Sequence[str]], caption: str
 
 
 def is_number(cell: str) -> bool:
-    text = cell.replace("−", "-").strip("+×%–• ") or "0"
+    text = cell.replace("−", "-").strip("+×%–•< ") or "0"
     try:
         float(text.split(" ")[0])
     except ValueError:

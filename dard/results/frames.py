@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from dard.core.errors import InputError
-from dard.results.file import Results, load
+from dard.results.file import Results
+from dard.results.file import load as load_run
 
 ABOUT = ("experiment", "task", "model", "samples", "seed")
 
@@ -22,7 +23,7 @@ def stems(folder: Path) -> list[str]:
     return sorted(names)
 
 
-def frame(folder: str | Path, tokens: bool = False) -> Any:
+def load(folder: str | Path, tokens: bool = False) -> Any:
     """All rows of a folder's results; `tokens`: one line per token instead.
 
     Columns are those of the rows, with `details.` and `set.` before what is nested; `experiment`, `task`, `model` and
@@ -31,7 +32,7 @@ def frame(folder: str | Path, tokens: bool = False) -> Any:
     import pandas
 
     place = Path(folder)
-    runs = [load(place, stem) for stem in stems(place)]
+    runs = [load_run(place, stem) for stem in stems(place)]
     if not runs:
         raise InputError(f"there are no results in {str(folder)!r}")
     lines = [line for run in runs for line in (token_lines(run) if tokens else row_lines(run))]

@@ -7,6 +7,7 @@ Does not know: decoders (they enter what they say of themselves in `words.SPEAKE
 
 from __future__ import annotations
 
+from dard.trace import readers as readers
 from dard.trace.about import About, Column, Event, Path, StateKind, Threshold
 from dard.trace.diagnosis import Attempt, Diagnosis
 from dard.trace.layers import LayerRow, Layers

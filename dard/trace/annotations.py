@@ -12,10 +12,12 @@ from typing import Any
 
 from dard.tasks.base import END, Board
 from dard.tasks.judge import Judgement, answers_left, judge, laid_out
+from dard.trace.answers import answer_life
 from dard.trace.diagnosis import Diagnosis
 from dard.trace.diagnosis_panel import panel
 from dard.trace.layers import Layers, layers_note
 from dard.trace.limits import MAX_SENTENCE
+from dard.trace.plain_words import plain_summary
 from dard.trace.records import Start, Step, Verdict, Whole
 from dard.trace.words import because, causes_note, kept_from, summary, words_of
 
@@ -27,8 +29,8 @@ def annotated(trace: Whole) -> dict[str, Any]:
     return {**annotated_head(trace), "steps": [annotated_step(trace, step) for step in trace.steps]}
 
 
-def annotated_head(trace: Whole) -> dict[str, Any]:
-    """Everything but its steps."""
+def annotated_head(trace: Whole, answer: str | None = None) -> dict[str, Any]:
+    """Everything but its steps. `answer` is a pattern of one's own for where the answer stands."""
     body = {each.name: getattr(trace, each.name) for each in fields(trace) if each.name not in ("steps", "annotation")}  # type: ignore[arg-type]
     body |= {"about": asdict(trace.about), "start": plain(trace.start)}
     body["token_text"] = {str(token): text for token, text in body["token_text"].items()}
@@ -43,7 +45,22 @@ def annotated_head(trace: Whole) -> dict[str, Any]:
     if laid := board_of(trace):
         body["start"]["annotation"] = {"look": look(trace, laid, trace.start)}
         body["annotation"] = {"board": {"width": laid.width, "box": laid.box, "given": list(laid.given)}}
+    if told := annotated_answer(trace, answer):
+        body["annotation"] = body.get("annotation", {}) | {"answer": told}
     return body
+
+
+def annotated_answer(trace: Whole, pattern: str | None = None) -> dict[str, Any] | None:
+    """Where the answer stands and how it came about; nothing where it is not found, or still being written."""
+    life = answer_life(trace, pattern)
+    if life is None:
+        return None
+    return {
+        "positions": life.positions,
+        "first": life.first,
+        "settled": life.settled,
+        "say": sentence(life.say),
+    }
 
 
 def annotated_diagnosis(trace: Whole, diagnosis: Diagnosis) -> dict[str, Any]:
@@ -61,6 +78,7 @@ def annotated_step(trace: Whole, step: Step) -> dict[str, Any]:
     laid, words = board_of(trace), words_of(trace)
     told = {
         "say": sentence(summary(step, trace.about, words)),
+        "plainly": sentence(plain_summary(trace, step)),
         "hidden": sentence(kept_from(step, words)) if step.hidden else None,
         "right": verdict(trace, step),
         "look": look(trace, laid, step) if laid else None,

@@ -7,11 +7,10 @@ Does not know: files, or the sampler's rule.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from dard.core.errors import InputError
+from dard.core.errors import InputError, plain, warn
 from dard.trace.canvases import Canvases, measured
 from dard.trace.frames import MAX_SEQUENCE, check_mask_id
 from dard.trace.trace import Trace
@@ -79,23 +78,27 @@ class Frames:
 
     def dream(self, step: int | None, x: Any, logits: Any) -> Any:
         """Dream's `generation_tokens_hook_func`: called before the first step and after each, with shifted logits."""
-        self.add(x, logits)
+        self._take(lambda: self.add(x, logits), begins=step is None)
         return x
 
     def diffusers(self, pipe: Any, step: int, timestep: Any, inputs: dict[str, Any]) -> dict[str, Any]:
         """`callback_on_step_end`: `block_x` is everything up to the end of the present block, `sampled_probs` and
         `active_block` are of that block alone: what was predicted there, and what was masked before the step."""
+        self._take(lambda: self._stepped(pipe, int(timestep), inputs), begins=step == 0)
+        return inputs
+
+    def _stepped(self, pipe: Any, timestep: int, inputs: dict[str, Any]) -> None:
         if self.mask_id is None and "canvas" in inputs and "logits" in inputs:
             self.ended = True
-            self.canvases.stepped(pipe.scheduler, int(timestep), inputs["canvas"], inputs["logits"])
-            return inputs
+            self.canvases.stepped(pipe.scheduler, timestep, inputs["canvas"], inputs["logits"])
+            return
         if "block_x" not in inputs or self.mask_id is None:
-            return self._cannot(unreadable(pipe, inputs), inputs)
+            raise InputError(unreadable(pipe, inputs))
         rows = inputs["block_x"].tolist()
         if not self.states:
             masked = inputs["active_block"].tolist() if "active_block" in inputs else [None] * len(rows)
             if "active_block" not in inputs and self.prompt_length is None:
-                return self._cannot(unreadable(pipe, inputs), inputs)
+                raise InputError(unreadable(pipe, inputs))
             self.add([self._before(row, each) for row, each in zip(rows, masked, strict=True)])
         before = self.states[-1]
         self.add(rows)
@@ -106,16 +109,18 @@ class Frames:
                 for place, p in enumerate(confidence, len(new) - len(confidence))
                 if new[place] == self.mask_id or place >= len(old) or old[place] != new[place]
             }
-        return inputs
 
     def put(self, value: Any) -> None:
         """What a streamer of transformers is given: the prompt, and then every canvas that is complete."""
-        self.canvases.text(value.tolist() if value.dim() == 2 else [value.tolist()])
+        self._take(lambda: self.canvases.text(value.tolist() if value.dim() == 2 else [value.tolist()]))
 
     def put_draft(self, value: Any = None, logits: Any = None) -> None:
         """The draft after a pass [B, L], or what it was read off."""
-        found = [{"drafts": row} for row in value.tolist()] if value is not None else measured(logits)
-        self.canvases.drafts(found)
+        self._take(
+            lambda: self.canvases.drafts(
+                [{"drafts": row} for row in value.tolist()] if value is not None else measured(logits)
+            )
+        )
 
     def end(self) -> None:
         """The last thing a streamer is told."""
@@ -139,11 +144,18 @@ class Frames:
             for i, token in enumerate(row)
         ]
 
-    def _cannot(self, why: str, inputs: dict[str, Any]) -> dict[str, Any]:
-        if not self.unread:
-            self.unread = why
-            warnings.warn(f"dard.trace.readers: {why}", stacklevel=3)
-        return inputs
+    def _take(self, what: Callable[[], None], begins: bool = False) -> None:
+        """What a callback was given. `begins`: the sampler's first call, which a second run makes, too."""
+        if self.unread:
+            return
+        try:
+            if begins and (self.states or self.canvases.rows):
+                raise InputError("another run called these Frames; give each run Frames of its own")
+            what()
+        except Exception as trouble:
+            known = isinstance(trouble, InputError)
+            self.unread = plain(trouble) if known else f"what a callback was given cannot be read ({plain(trouble)})"
+            warn(f"dard.trace.readers: {self.unread}", stacklevel=3)
 
     @property
     def trace(self) -> Trace:

@@ -34,7 +34,7 @@ def panel(trace: Whole, diagnosis: Diagnosis) -> Panel:
     >>> shown.where
     'From the start it could be had, after step 1 no more.'
     >>> shown.marked[0].name, shown.who
-    ("'Los' at 3, 0.60", 'Mask it: right in 1 more pass.')
+    ("'Los' at 3, 0.51", 'Mask it: right in 1 more pass.')
     >>> shown.hold, shown.flag, shown.row
     ('Mask a and go on', 'lost in step 1', 'still winnable: at the start yes, after step 1 no')
     """
@@ -68,8 +68,7 @@ class Shown(Telling):
                 shown.who = self.rescue()
             if diagnosis.guilty:
                 shown.held = diagnosis.guilty[0][: len(LETTERS)]
-                many = len(shown.held)
-                shown.hold = f"Mask {'a' if many == 1 else 'both' if many == 2 else f'all {many}'} and go on"
+                shown.hold = f"Mask {'a' if len(shown.held) == 1 else self.whole(len(shown.held))} and go on"
         return shown
 
     # What was looked for, and how far that is.
@@ -141,13 +140,29 @@ class Shown(Telling):
         span = f"{took[0]} to {took[-1]} more passes" if len(took) > 1 else self.passes(took[0])
         if len(first) == 1:
             which = {1: "it", 2: "either one"}.get(len(best), f"any one of these {len(best)}")
+            if len(best) < len(self.blamed()):
+                which = self.first(len(best), "or")
             return f"Mask {which}: {self.right} in {span}."
-        which = "both" if len(first) == 2 else f"all {len(first)}"
+        which = self.whole(len(first))
         others = f", and so {'does' if len(best) == 2 else 'do'} {counted(len(best) - 1, 'other set')}"
         needed = "One is not enough." if len(first) == 2 else "None can be left out."
         if not diagnosis.minimal:
             needed = "Whether fewer are enough was not found."
         return f"Mask {which}: {self.right} in {span}{others if len(best) > 1 else ''}. {needed}"
+
+    def whole(self, count: int) -> str:
+        """The first so many of those who are blamed; both or all where there are no others."""
+        if count < len(self.blamed()):
+            return self.first(count, "and")
+        return "both" if count == 2 else f"all {count}"
+
+    @staticmethod
+    def first(count: int, last: str) -> str:
+        return (
+            listed(LETTERS[:count], ", ", last)
+            if count <= 4
+            else f"{'all' if last == 'and' else 'any one'} of the first {count}"
+        )
 
     # Settings, revocations.
 

@@ -10,17 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from dard.core.state import CANDIDATE, MASKED, UNMASKED
+from dard.trace.about import Threshold
 from dard.trace.diagnosis import Attempt, Diagnosis
 from dard.trace.records import Step, Verdict, Whole
-from dard.trace.words import NAMED_AT_MOST, causes_note, siblings_note, words_of
+from dard.trace.words import NAMED_AT_MOST, causes_note, number, siblings_note, words_of
 
 ANSWER_AT_MOST = 80  # characters of an answer in a sentence
+LOOKING = {
+    "states": "which states could still be won",
+    "tokens": "which tokens lost it",
+    "causes": "what made the guilty tokens",
+    "settings": "which other settings avoid it",
+    "revocations": "what each revocation was worth",
+}
 ENDS = {"cap": "when its block reached its cap", "fixed point": "when decoding repeated itself"}
 
 
 def diagnosis_sentences(trace: Whole, diagnosis: Diagnosis) -> list[str]:
     """Everything that can be said of a diagnosis by now."""
-    return list(Telling(trace, diagnosis).sentences())
+    told = Telling(trace, diagnosis)
+    return [*told.sentences(), *([told.unfinished()] if diagnosis.stage != "done" else [])]
 
 
 def written_in(trace: Whole, position: int, until: int) -> int:
@@ -54,8 +63,7 @@ class Telling:
     def __init__(self, trace: Whole, diagnosis: Diagnosis) -> None:
         self.trace, self.diagnosis, self.words = trace, diagnosis, words_of(trace)
         self.reference = diagnosis.judged_by == "reference"
-        self.right = "as careful decoding has it" if self.reference else "right"
-        self.wrong = "not " + self.right if self.reference else "wrong"
+        self.right, self.wrong = ("the careful answer", "another one") if self.reference else ("right", "wrong")
         self.way = f"careful completion ({diagnosis.careful})"
 
     @property
@@ -86,6 +94,13 @@ class Telling:
         for verdict in diagnosis.verdicts:
             yield self.cause(verdict)
         yield from self.settings()
+
+    def unfinished(self) -> str:
+        """How far a search is that was stopped, or had no more time."""
+        diagnosis, marks = self.diagnosis, self.diagnosis.winnable
+        done = f"{sum(mark is not None for mark in marks)} of {counted(len(marks), 'state')} tried"
+        made = f"{done}, {counted(diagnosis.passes, 'pass', 'passes')} made"
+        return f"This is not all: the search was stopped while it looked for {LOOKING[diagnosis.stage]} ({made})."
 
     # The headline.
 
@@ -185,7 +200,7 @@ class Telling:
         if diagnosis.kind == "commit":
             others = "" if count == 1 else f"; step {lost} wrote {counted(count, 'token')}"
             yield (
-                f"Added alone to what stood before, it makes {self.way} {self.wrong}{others}."
+                f"With it alone added to what stood before, {self.way} is {self.wrong}{others}."
                 if len(diagnosis.alone) == 1
                 else f"{len(diagnosis.alone)} of the {count} tokens written in step {lost} lose it alone."
             )
@@ -273,8 +288,22 @@ class Telling:
         decided = [i for i, state in enumerate(step.states_before) if state != MASKED and not step.fixed[i]]
         if not any(cause.position in decided for cause in verdict.causes if not cause.shown):
             blind = f"Nobody made {token}: step {step.index} predicted it with nothing decided in view."
-            return f"{blind} {siblings_note(self.trace, verdict)}".rstrip()
-        return f"The verdict of step {step.index} on {token}: {causes_note(self.trace, verdict)}"
+            return f"{blind} {self.passed(verdict)}{siblings_note(self.trace, verdict)}".rstrip()
+        return f"The verdict of step {step.index} on {token}: {self.passed(verdict)}{causes_note(self.trace, verdict)}"
+
+    def passed(self, verdict: Verdict) -> str:
+        """What each path gave it, where there are several, and whether the deciding one alone let it pass."""
+        about, others = self.trace.about, [value for path, value in verdict.paths.items() if path != verdict.path]
+        for each in about.thresholds:
+            if not isinstance(each, Threshold) or each.at is None or not others or each.at > verdict.actual:
+                continue
+            if each.enters == verdict.state and each.on in ("", verdict.path):
+                titles = {path.name: path.title or path.name for path in about.paths}
+                told = [f"{titles[path]} {number(value, each.at)}" for path, value in verdict.paths.items()]
+                alone = " alone" if max(others) < each.at else ""
+                passed = f"passed {each.symbol} = {self.value(each.at)} by its {titles[verdict.path]}{alone}"
+                return f"{self.words.quote(verdict.token)} {passed}: {listed(told, ', ')}. "
+        return ""
 
     def settings(self) -> Iterator[str]:
         diagnosis = self.diagnosis

@@ -78,6 +78,10 @@ def check(trace: Whole) -> None:
                 raise TraceError(f"trace file is broken at {name}.graph.blocked: a position is none of the graph")
         lists.append((f"{name}.annotation", list(step.annotation.why if step.annotation else ())))
     check_board(trace)
+    if (answer := trace.annotation.answer if trace.annotation else None) is not None:
+        lists.append(("annotation.answer", answer.positions))
+        if max(answer.first, answer.settled) > len(trace.steps):
+            raise TraceError("trace file is broken at annotation.answer: it speaks of a step that is not there")
     verdicts = [(f"causes.{number}", verdict) for number, verdict in enumerate(trace.causes, 1)]
     if diagnosis := trace.diagnosis:
         verdicts += [(f"diagnosis.verdicts.{number}", verdict) for number, verdict in enumerate(diagnosis.verdicts, 1)]

@@ -140,6 +140,9 @@ class Noise:
     def say(self, step: Step, position: int, words: Words) -> str:
         return say(step, position, words)
 
+    def say_plainly(self, step: Step, position: int, words: Words, about: About) -> str:
+        return say(step, position, words)
+
 
 SPEAKERS[NAME] = Noise()
 

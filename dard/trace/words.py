@@ -28,6 +28,7 @@ class Speaker(Protocol):
 
     def looks_at(self, step: Step, position: int) -> bool: ...
     def say(self, step: Step, position: int, words: Words) -> str: ...
+    def say_plainly(self, step: Step, position: int, words: Words, about: About) -> str: ...
 
 
 SPEAKERS: dict[str, Speaker] = {}  # by their names; whoever registers a decoder enters it here
@@ -352,8 +353,21 @@ def summary(step: Step, about: About, words: Words) -> str:
     text = "; ".join(parts) or "nothing changed"
     ending = "" if step.ended_by is None else " The block is complete."
     if step.ended_by not in (None, DONE):
-        ending = f" The block is complete, ended by {step.ended_by}."
+        ending = f" The block is complete. Decoding stopped: {ending_words(step.ended_by)}."
     return f"Step {step.index}. {capital(text)}.{ending}"
+
+
+def ending_words(reason: str | None) -> str:
+    """How a block ended, in words.
+
+    >>> ending_words("period 2"), ending_words("cap"), ending_words("fixed point"), ending_words("its own rule")
+    ('it was repeating the same 2 states', 'step limit reached', 'nothing changed any more', 'ended by its own rule')
+    """
+    if reason and reason.startswith("period "):
+        return f"it was repeating the same {reason[7:]} states"
+    return {"cap": "step limit reached", "fixed point": "nothing changed any more"}.get(
+        reason or "", f"ended by {reason}"
+    )
 
 
 def capital(text: str) -> str:

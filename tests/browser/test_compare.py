@@ -56,7 +56,7 @@ def test_compare_shows_its_result_at_once_and_a_new_lane_fits_its_neighbours(ope
     tab(page, "Compare")
     answers(page, [re.compile("right|wrong")] * 4)
     assert slider(page).get_attribute("aria-valuenow") == slider(page).get_attribute("aria-valuemax") != "0"
-    decoded(page, "Clashing")
+    decoded(page, "A Sudoku that clashes")
     press(page, "+ decoder")
     slots = page.locator(".dw-slot:visible .dw-summary")
     expect(slots.nth(4)).to_contain_text("Threshold")

@@ -268,7 +268,7 @@ def test_every_gallery_case_fits_a_laptop_without_scrolling(server: str, visit: 
 
 def test_a_sudoku_is_a_grid_on_watch_and_in_learn(server: str, visit: Visiting) -> None:
     page = visit(server, ready=READY).page
-    page.get_by_role("button", name="Clashing", exact=True).click()
+    page.get_by_role("button", name="A Sudoku that clashes", exact=True).click()
     expect(page.locator(".dv-board:visible .dv-tok")).to_have_count(16)
     expect(page.locator(".dv-answer:visible")).to_have_text("step 2 of 3")
     page.keyboard.press("End")
@@ -288,7 +288,7 @@ def test_every_decoder_can_be_watched_and_compared(server: str, visit: Visiting)
     page.get_by_role("button", name="DAPD waits", exact=True).click()
     panel = page.get_by_role("region", name="dependencies")
     expect(panel.locator(".dv-graphnote")).to_contain_text("'3' at position 11".replace("'", ""))
-    page.get_by_role("button", name="Editing in a cycle", exact=True).click()
+    page.get_by_role("button", name="Editing never settles", exact=True).click()
     expect(page.locator(".dv-counter:visible")).to_contain_text("18")
     lesson = visit(f"{server}?lesson=12", ready=READY).page
     expect(lesson.locator(".dv-lane:visible .dv-who b")).to_have_text(["DARD", "WINO", "Saber", "DAPD", "ReMix"])

@@ -166,7 +166,7 @@ def blocks() -> Trace:
 
 def boards() -> list[Trace]:
     """Whose sentences name rows and columns, with causes; one with a cell hidden by hand, one with a cell edited."""
-    case = next(case for case in gallery() if case["name"] == "Clashing")
+    case = next(case for case in gallery() if case["name"] == "A Sudoku that clashes")
     session = dard.Session(dard.load_model("embedded"), case["prompt"], **case["settings"])
     session.run()
     edited = session.at(2).edit(4, state="M")
@@ -283,7 +283,7 @@ def test_contamination_is_what_the_library_says(reading: Page, decoder: str) -> 
         }
         for _, layers, _, said in heard:
             told += 1
-            assert said.startswith("Contaminated: ") and f"can reach it through {layers} layer" in said
+            assert said.startswith("Traces of ") and f"after {layers} layer" in said
     assert told or decoder == "wino"
 
 

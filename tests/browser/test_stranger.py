@@ -74,4 +74,5 @@ def test_a_strangers_decoder_on_the_page(server: str, visit: Visiting) -> None:
     colours = page.evaluate(
         "document.querySelector('.dx-chart').data.filter((t) => t.mode === 'markers').map((t) => t.marker.color)"
     )
-    assert len(set(colours)) == len(colours) == len(DECODERS)
+    masked = [each for each in DECODERS.values() if "noise" not in each.needs]  # the others begin otherwise
+    assert len(set(colours)) == len(colours) == len(masked)

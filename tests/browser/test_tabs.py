@@ -206,12 +206,12 @@ def test_the_settings_of_every_lane_are_on_screen(opened: Open, width: int) -> N
 def test_a_case_defines_all_lanes(opened: Open) -> None:
     page = opened()
     tab(page, "Compare")
-    decoded(page, "Clashing")
+    decoded(page, "A Sudoku that clashes")
     alone = page.locator(".dw-slots").inner_text()
     assert "steps 3" in alone.replace("\n", " ")
     decoded(page, "Los Diego")
     page.get_by_role("button", name="Remove this decoder").last.click()
-    decoded(page, "Clashing")
+    decoded(page, "A Sudoku that clashes")
     assert page.locator(".dw-slots").inner_text() == alone
     expect(page.locator(".dw-table tbody tr:visible")).to_have_count(4)
 
@@ -497,7 +497,7 @@ def test_lesson_and_evidence_share_a_screen(opened: Open) -> None:
 @pytest.mark.parametrize("query", ["?lesson=7&step=3", "?lesson=9"])
 def test_sentences_of_a_lesson_are_whole(opened: Open, query: str, width: int, height: int) -> None:
     page = opened(query, width, height)
-    expect(page.locator(".dv-why:visible")).to_contain_text("candidate" if "7" in query else "Contaminated")
+    expect(page.locator(".dv-why:visible")).to_contain_text("candidate" if "7" in query else "can still arrive")
     cut = "(box) => box.scrollHeight > box.clientHeight + 1"
     assert not page.locator(".dv-why:visible").evaluate(cut)
     assert not page.locator(".dv-say:visible").evaluate(cut)

@@ -3,7 +3,6 @@ diffusers' DiffusionGemmaPipeline with its three schedulers, on small random net
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ import dard
 from dard.trace import Trace
 from dard.trace.readers import Frames
 from tests.gemma import CANVAS, gemma
+from tests.helpers import nothing_said
 from tests.tiny import word_tokenizer
 
 PROMPTS = torch.tensor([[5, 6, 7], [9, 3, 11]])
@@ -24,8 +24,7 @@ TEXT = {"max_new_tokens": 2 * CANVAS, "max_denoising_steps": 6}
 
 def run(network: Any, prompts: Any = PROMPTS[:1], seed: int = 1, **more: Any) -> Any:
     torch.manual_seed(seed)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", message="dard")
+    with nothing_said():
         return network.generate(prompts, **TEXT | more)
 
 
@@ -226,8 +225,7 @@ def test_the_pipelines_callback_tells_its_canvases(
     frames = Frames(prompt=[5, 6, 7])
     values: dict[str, Any] = {"prompt": ["a", "b"][:rows], "gen_length": 2 * CANVAS, "num_inference_steps": 8}
     values |= {"generator": torch.Generator().manual_seed(3), "output_type": "seq", "eos_early_stop": False}
-    with dard.record(pipe.model) as recording, warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with dard.record(pipe.model) as recording, nothing_said():
         out = pipe(**values, callback_on_step_end=frames.diffusers, callback_on_step_end_tensor_inputs=[*Frames.CANVAS])
         recording.finish(out)
     if rows == 1:

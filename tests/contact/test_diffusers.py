@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ from diffusers import BlockRefinementScheduler, LLaDA2Pipeline
 
 import dard
 from dard.trace.readers import Frames
+from tests.helpers import nothing_said
 from tests.test_recording import states_of
 from tests.tiny import MASK_ID, random_network, word_tokenizer
 
@@ -106,7 +106,6 @@ def test_the_advice_about_a_missing_canvas_is_taken_by_the_pipeline() -> None:
         _ = frames.trace
     named = [name for name in LLaDA2Pipeline._callback_tensor_inputs if repr(name) in str(refused.value)]
     assert sorted(named) == sorted(Frames.TENSORS)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with nothing_said():
         run(pipeline(), better := Frames(MASK_ID), callback_on_step_end_tensor_inputs=named)
     assert better.trace.finished

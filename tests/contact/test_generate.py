@@ -14,6 +14,7 @@ from transformers import DiffusionGemmaConfig, DiffusionGemmaForBlockDiffusion, 
 import dard
 from dard.recording import measuring
 from dard.recording.arguments import token_ids
+from tests.helpers import nothing_said
 from tests.samplers import MASK, Network
 from tests.test_recording import canvas, prompts, states_of
 from tests.tiny import MASK_ID, llama_config
@@ -55,10 +56,8 @@ def test_every_pass_through_forward_is_seen_once_and_the_network_is_left_as_it_w
     network, ids = blocks(), torch.tensor([[5, 6, 7], [8, 9, 10]])
     alone = network.generate(ids)
     seen, own = counted(network), dict(vars(network))
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        with dard.record(network, mask_id=MASK_ID) as recording:
-            out = network.generate(ids)
+    with nothing_said(), dard.record(network, mask_id=MASK_ID) as recording:
+        out = network.generate(ids)
     assert torch.equal(out, alone) and [trace.tokens for trace in recording.traces] == out[:, 3:].tolist()
     assert all(step.confidence[i] is not None for step in recording.trace.steps for i in step.decided)
     assert len(seen) == recording.trace.num_steps == 8
@@ -194,6 +193,17 @@ def test_no_error_of_a_recording_reaches_the_sampler(monkeypatch: pytest.MonkeyP
         else:
             with pytest.raises(dard.InputError, match=r"a pass of Network cannot be read .* and 2 more; collect"):
                 _ = recording.trace
+
+
+@pytest.mark.filterwarnings("error:dard")
+def test_where_warnings_are_errors_the_sampler_goes_on_and_it_is_said_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A test suite that runs with -W error, say."""
+    network, x = nn.Identity(), torch.zeros(1, 2, 3)
+    with dard.record(network, mask_id=MASK):
+        assert network(x) is x
+    assert "dard.record: Identity was called without token ids" in capsys.readouterr().err
 
 
 def test_a_canvas_of_noise_is_told_of_and_generates_what_it_would() -> None:

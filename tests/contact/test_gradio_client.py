@@ -40,3 +40,14 @@ def test_programs_decode_compare_step_and_ask_for_causes(client: Client) -> None
     assert (found["causes"][0]["position"], found["by"], found["state"]) == (4, "s", "M") and "Diego" in found["note"]
     with pytest.raises(AppError, match="tau_c"):
         client.predict(LOS_DIEGO, "dard", "", {"tau_c": 7}, api_name="/decode")
+
+
+def test_programs_ask_why_an_answer_is_wrong(client: Client) -> None:
+    asked = {"prompt": LOS_DIEGO, "decoder": "standard", "settings": {"steps": 1}, "api_name": "/diagnose"}
+    found = client.predict(**asked, expected="/San Diego|Los Angeles/")
+    assert found["sentences"][0].startswith("Lost in step 1: 'Los' at 3 and 'Diego' at 4 were written in the same pass")
+    assert found["diagnosis"]["stage"] == "done" and found["sentences"][-1].startswith("Avoided by steps = 2")
+    early = client.predict(**asked, seconds=1e-6)
+    assert early["diagnosis"]["stage"] == "states" and early["sentences"][-1].startswith("This is not all: the search")
+    with pytest.raises(AppError, match="is no pattern"):
+        client.predict(**asked, expected="/(/")

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import dard.results
 from dard.cli import options
 from dard.cli.main import main
 from dard.core.folders import assets
@@ -19,7 +20,6 @@ from dard.experiments import EXPERIMENTS, catalogue, load, make_plan, run
 from dard.experiments.choice import Choice
 from dard.experiments.paired import bootstrap, compare, holm, mcnemar, paired
 from dard.experiments.points import points
-from dard.results import frame
 from dard.results.formats import FORMATS, as_csv, as_latex
 from dard.results.frames import stems
 from tests.experiments.tiny_task import TinyTask, model, without_times
@@ -208,7 +208,7 @@ def test_failures_come_in_every_format(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_rows_and_tokens_come_as_frames(tmp_path: Path) -> None:
     results = ran(tmp_path, "--tokens")
-    rows, tokens = frame(tmp_path), frame(tmp_path, tokens=True)
+    rows, tokens = dard.results.load(tmp_path), dard.results.load(tmp_path, tokens=True)
     assert len(rows) == len(results.rows) == 15 and {"right", "passes", "set.mixing", "decoder"} <= set(rows.columns)
     assert len(tokens) == sum(row["tokens"] for row in results.rows)
     for _, some in tokens.groupby(["variant", "sample"]):

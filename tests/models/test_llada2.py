@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 import torch
 from torch import Tensor
+from transformers.utils import logging as transformers_logging
 
 import dard
+from dard.checkup import literal as reference
 from dard.models.families import load_folder
 from dard.models.loading import LoadOptions
 from dard.models.placement import Placement
-from tests import reference
 from tests.decoders.follow import TINY_GAP
 from tests.models.families import llada2_tokenizer, load_family, save_tokenizer, write_llada2, write_llada_moe
 from tests.models.folders import change_config
@@ -120,6 +121,7 @@ def test_another_block_may_be_told_and_a_shift_may_not(tmp_path: Path) -> None:
         ("norm_head", True),
         ("hidden_act", "gelu"),
         ("use_sliding_window", True),
+        ("block_size", 64),
     ],
 )
 def test_what_makes_another_network_is_refused_by_its_name(name: str, value: Any, tmp_path: Path) -> None:
@@ -168,6 +170,35 @@ def test_a_turn_ends_with_its_own_mark(tmp_path: Path) -> None:
     )
 
 
+def test_its_mark_ends_a_turn_where_the_tokenizer_has_no_template(tmp_path: Path) -> None:
+    write(tmp_path / "m")
+    tokenizer = llada2_tokenizer()
+    tokenizer.chat_template = None
+    (tmp_path / "m" / "chat_template.jinja").unlink(missing_ok=True)
+    save_tokenizer(tmp_path / "m", tokenizer, "PreTrainedTokenizerFast")
+    model: Any = dard.load_model(tmp_path / "m")
+    assert not model.chat and [model.token_text(token) for token in model.end_ids] == ["<|role_end|>"]
+
+
+@pytest.mark.parametrize("changes", [{"n_group": 5}, {"topk_group": 5}, {"num_experts_per_tok": 9}, {"n_group": 0}])
+def test_experts_that_cannot_be_chosen_in_groups_are_refused(changes: dict[str, Any], tmp_path: Path) -> None:
+    folder, _ = write_llada2(tmp_path / "m")
+    change_config(folder, **changes)
+    name, value = next(iter(changes.items()))
+    with pytest.raises(dard.InputError, match=f"has num_experts = 16, .*{name} = {value}.* do not fit together"):
+        dard.load_model(folder)
+
+
+def test_nothing_is_printed_while_it_is_read(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    """transformers has no code for its model type, and would say so at every load."""
+    folder, _ = write_llada2(tmp_path / "m")
+    transformers_logging.set_verbosity_warning()
+    dard.load_model(folder)
+    assert capfd.readouterr().err == "" and not [each for each in recwarn if each.category is FutureWarning]
+
+
 # Editing, as published.
 
 
@@ -202,7 +233,6 @@ def test_editing_is_the_published_rule_on_it(size: int, tmp_path: Path) -> None:
         found = [step.confidence[i] for i in changed]
         assert found == pytest.approx([moment.confidence[size + i] for i in changed], abs=1e-4)
         replaced += len(step.replaced)
-    print(replaced, len(session.steps), len(moments), [m.ended_by for m in moments if m.ended_by])
     assert replaced > 3 and len(session.steps) > 6
 
 

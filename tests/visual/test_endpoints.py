@@ -29,7 +29,7 @@ VIEWER = {
 }  # fmt: skip
 # What links, notebooks, programs and assistants know by these names.
 NAMES = {
-    "page": VIEWER | {"check", "compare", "knows", "open_image", "open_trace", "passes", "recorded", "start"},
+    "page": VIEWER | {"check", "compare", "knows", "open_image", "open_trace", "passes", "recorded", "start", "tries"},
     "lab": {"experiment", "lab_file", "lab_open", "lab_recorded", "lab_runs", "lab_stop", "plotly"},
     "notebook": VIEWER,
     "program": {"causes", "compare", "decode", "diagnose", "explain", "health", "step"},

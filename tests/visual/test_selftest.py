@@ -33,7 +33,9 @@ def test_what_works_and_what_does_not_is_told(monkeypatch: pytest.MonkeyPatch, c
 
 def test_a_model_that_cannot_be_had_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     studio = Studio(("nobody/nothing",))
-    monkeypatch.setattr("dard.models.load_model", lambda *_, **__: (_ for _ in ()).throw(dard.InputError("it is gone")))
+    monkeypatch.setattr(
+        "visual.server.models.load_model", lambda *_, **__: (_ for _ in ()).throw(dard.InputError("it is gone"))
+    )
     selftest.check(studio.models)
     assert studio.models.checked["nobody/nothing"]["wrong"] == ["it is gone"]
 

@@ -328,7 +328,7 @@ def arriving(monkeypatch: pytest.MonkeyPatch) -> tuple[Studio, threading.Event, 
             raise
         raise AssertionError("nobody ended it")
 
-    monkeypatch.setattr("dard.models.load_model", slowly)
+    monkeypatch.setattr("visual.server.models.load_model", slowly)
     return Studio(("llada-8b-instruct",)), let_in, ended
 
 
@@ -368,7 +368,7 @@ def test_what_goes_wrong_on_the_way_is_told(monkeypatch: pytest.MonkeyPatch) -> 
     def fail(name: str, **_: Any) -> Any:
         raise dard.InputError("the hub cannot be reached")
 
-    monkeypatch.setattr("dard.models.load_model", fail)
+    monkeypatch.setattr("visual.server.models.load_model", fail)
     with pytest.raises(dard.InputError, match="the hub cannot be reached"):
         list(Studio(("llada-8b-instruct",)).models.waiting(""))
 

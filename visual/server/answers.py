@@ -66,6 +66,15 @@ def made(run: Run, numbers: Iterable[int]) -> dict[str, Any]:
     return {"kind": "made", "run": run.key, "lanes": lanes}
 
 
+def outcome(session: Session) -> dict[str, Any]:
+    """How a decode ended, without its steps."""
+    trace = session.trace
+    right = verdict(trace, trace.steps[-1]) if session.finished else None
+    free = [trace.word(token) for token, given in zip(trace.steps[-1].tokens, trace.fixed, strict=True) if not given]
+    text = sentence(" ".join(free), 200)
+    return {"text": text, "right": right, "passes": trace.num_steps, "finished": session.finished}
+
+
 def table(run: Run) -> list[dict[str, Any]]:
     """What each decoder needed; once all have ended, also how they differ from one token per step, where that is the
     same model on the same prompt."""

@@ -7,10 +7,12 @@ Does not know: the server, or a model.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from dard.core.errors import InputError
 from dard.core.folders import assets
+from dard.decoders import DECODERS
 from dard.decoding.session import COMPARED
 from visual.payload import shown
 from visual.server.requests import COMPARED_AT_MOST
@@ -19,18 +21,23 @@ GALLERY, LEARN = assets("gallery"), assets("learn")
 
 
 def gallery() -> list[dict[str, Any]]:
-    """The cases of assets/gallery, in the order of their file names, with what Compare shows of each. All happen on the
-    embedded model."""
+    """The cases of assets/gallery, in the order of their file names, with what Compare shows of each. They happen on
+    the embedded model, but those that were contributed with a model's name and a licence."""
     paths = sorted(GALLERY.glob("*.json"))
     cases = [{"model": "embedded", **json.loads(path.read_text(encoding="utf-8"))} for path in paths]
-    return [{**case, "lanes": lanes_of(case)} for case in cases]
+    return [{**case, "lanes": lanes_of(case) if case["decoder"] in DECODERS else []} for case in cases]
+
+
+def recording(path: Path) -> Path:
+    """The trace file beside a case's text."""
+    return path.with_suffix(".trace.json.gz")
 
 
 def recorded_case(name: str) -> bytes:
     """The trace file of a case."""
     for path in GALLERY.glob("*.json"):
         if json.loads(path.read_text(encoding="utf-8"))["name"] == name:
-            return path.with_suffix(".trace.json.gz").read_bytes()
+            return recording(path).read_bytes()
     raise InputError(f"there is no gallery case {shown(name)!r}")
 
 

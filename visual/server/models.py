@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from dard.core.errors import InputError
 from dard.decoders import DECODERS, make_settings
+from dard.models import load_model, offers
 from dard.models.registry import find_card
 from visual.payload import shown
 from visual.server.passes import LOADED
@@ -81,8 +82,6 @@ class Models:
             raise InputError(self.missing[name])
         with self._one_at_a_time:
             if name not in self.loaded:
-                from dard.models import load_model
-
                 known = ("attention", "shift") if find_card(name) else ()  # the registry says how its own were trained
                 loading = {key: value for key, value in self.loading.items() if key not in known}
                 self.loaded[name] = LOADED[name] = load_model(name, progress=progress, **loading)
@@ -98,8 +97,6 @@ class Models:
 
     def take_pictures(self) -> bool:
         """Whether any of them takes pictures."""
-        from dard.models import offers
-
         return any("images" in offers(model) for model in self.loaded.values()) or any(map(sees_pictures, self.names))
 
     def open_to_all_words(self, but: Model) -> str | None:

@@ -20,7 +20,7 @@ from visual.server.cases import gallery
 from visual.server.images import TOGETHER_AT_MOST
 from visual.server.models import sees_pictures
 from visual.server.requests import COMPARED_AT_MOST, PROMPT_AT_MOST, UPLOAD_AT_MOST, DecodeRequest
-from visual.server.studio import REGION_AT_MOST, Studio
+from visual.server.studio import Studio
 
 
 def page_config(studio: Studio) -> dict[str, Any]:
@@ -29,27 +29,32 @@ def page_config(studio: Studio) -> dict[str, Any]:
     return {
         "models": list(names),
         "cards": {name: card_words(name) for name in names},
-        "decoders": [
-            {
-                "name": decoder.name,
-                "title": decoder.title,
-                "settings": [describe_setting(name, decoder.Settings) for name in decoder.Settings.allowed()],
-                "presets": decoder.presets,
-            }
-            for decoder in DECODERS.values()
-            if "noise" not in decoder.needs or any(map(begins_as_noise, names))
-        ],
+        "decoders": describe_decoders(any(map(begins_as_noise, names))),
         "defaults": {name: studio.models.defaults(name) for name in names},
         "gallery": gallery(),
         "compared": list(COMPARED),
         "limits": {
             "prompt": PROMPT_AT_MOST,
-            "region": REGION_AT_MOST,
+            "region": studio.positions,
             "compared": COMPARED_AT_MOST,
             "upload": UPLOAD_AT_MOST,
             "images": TOGETHER_AT_MOST,
         },
     }
+
+
+def describe_decoders(noise: bool = False) -> list[dict[str, Any]]:
+    """The decoders and what each of their settings may be; those of noise only where a model begins as noise."""
+    return [
+        {
+            "name": decoder.name,
+            "title": decoder.title,
+            "settings": [describe_setting(name, decoder.Settings) for name in decoder.Settings.allowed()],
+            "presets": decoder.presets,
+        }
+        for decoder in DECODERS.values()
+        if noise or "noise" not in decoder.needs
+    ]
 
 
 def begins_as_noise(name: str) -> bool:

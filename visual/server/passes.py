@@ -28,6 +28,7 @@ from dard.core.state import DecodeState
 from dard.decoding import loop
 from dard.decoding.scheduler import Scheduler
 from dard.decoding.session import Session
+from dard.models import with_image
 from dard.models.base import Model
 from dard.trace import Diagnosis, Step
 from visual.server.visitors import HEARD
@@ -64,9 +65,9 @@ def passes(
         yield [sessions[number] for number, _, _ in made]
 
 
-def finish(name: str, sessions: Sequence[Session], most: int | None = None) -> None:
+def finish(name: str, sessions: Sequence[Session], most: int | None = None, background: bool = False) -> None:
     """The same for whoever does not watch, as long as somebody waits for it."""
-    for _ in passes(name, sessions, most):
+    for _ in passes(name, sessions, most, background):
         if not HEARD.get()():
             raise InputError("nobody waits for this decode any more")
 
@@ -123,8 +124,6 @@ def diagnosed(session: Session, expected: str | None) -> Iterator[tuple[Diagnosi
 
 def with_pictures(name: str, model: Model, images: list[Any], fit: str) -> Model:
     """The model of this name with pictures in view. Where a GPU is borrowed, their reading happens beside it."""
-    from dard.models import with_image
-
     if not on_zero_gpu() or model.device.type == "cpu":
         return with_image(model, *images, fit=fit)
     shown = copy.copy(model)
@@ -134,8 +133,6 @@ def with_pictures(name: str, model: Model, images: list[Any], fit: str) -> Model
 
 def remote_pictures(name: str, images: list[Any], fit: str) -> Iterator[tuple[int, ...]]:
     """What runs beside the GPU: the tokens that pictures become."""
-    from dard.models import with_image
-
     yield with_image(LOADED[name], *images, fit=fit).prefix  # type: ignore[attr-defined]
 
 

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from dard.analysis.causes import at_step, some_causes
 from dard.core.release import __version__
 from dard.decoding.session import COMPARED
+from dard.models.memory import memory_report
 from dard.tasks.judge import CUT_OFF
 from dard.trace import Trace
 from dard.trace.annotations import verdict
@@ -41,9 +42,8 @@ class Programs:
 
     @endpoint(PROGRAMS)
     def health(self) -> dict:
-        """What is loaded, on which device, and how much memory it takes; on a Space, what its self-test found."""
-        from dard.models.memory import memory_report
-
+        """What is loaded, on which device, and how much memory it takes; how many positions are decoded at most; on a
+        Space, what its self-test found."""
         models, runs = self.studio.models, self.studio.runs
         return {
             "version": __version__,
@@ -51,6 +51,7 @@ class Programs:
                 name: asdict(memory_report(models.loaded[name])) if name in models.loaded else "not loaded yet"
                 for name in models.names
             },
+            "positions": self.studio.positions,
             "runs": len(runs.kept),
             "under_way": sum(SCHEDULERS[name].jobs for name in models.names),
             "borrows_gpu": on_zero_gpu(),

@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 from dard.analysis.expected import LONGEST
 from dard.core.errors import InputError
 from dard.decoders import DECODERS
+from dard.trace.answers import LONGEST as LONGEST_PATTERN
 from visual.export import MOST_FRAMES
 from visual.payload import shown
 from visual.server.images import TOGETHER_AT_MOST
@@ -28,6 +29,8 @@ PROMPT_AT_MOST = 4000  # characters
 SETTINGS_AT_MOST = 40
 COMPARED_AT_MOST = 5
 BRANCHES_AT_MOST = 20
+TRIES_AT_MOST = 120
+PASSES_AT_ONCE = 64
 EXPLAINED_AT_MOST = 60  # seconds
 UPLOAD_AT_MOST = 16 << 20
 RESULTS_FILES_AT_MOST = 20  # opened together
@@ -148,6 +151,7 @@ AnyNumber = Annotated[int, Field(ge=-(10**9), le=10**9)]  # whoever gets it says
 Samples = Annotated[int | None, Field(ge=-NUMBER_AT_MOST, le=NUMBER_AT_MOST)]
 Branch = Annotated[int, Field(ge=0, le=BRANCHES_AT_MOST - 1)]
 Kind = Literal["trace", "html", "lanes"]
+AnswerPattern = Annotated[str, Field(max_length=LONGEST_PATTERN)]  # nothing: the usual marks
 Expectation = Annotated[str, Field(max_length=LONGEST)]  # a text or a /pattern/; nothing: the task judges
 View = Annotated[dict[str, Any] | None, Field(description="an object of what the page opens on")]
 Frames = Annotated[list[Any], Field(max_length=MOST_FRAMES, description=f"a list of at most {MOST_FRAMES} PNGs")]
@@ -199,6 +203,17 @@ class BranchRequest(Edit):
 class StartRequest(PageRequest):
     edits: list[Edit] = Field(
         [], max_length=BRANCHES_AT_MOST - 1, description=f"a list of at most {BRANCHES_AT_MOST - 1} objects"
+    )
+
+    steps: int = Field(0, ge=0, le=PASSES_AT_ONCE)  # to be made before it is answered
+    instead: Text = ""  # a run that nobody looks at any more once this one is there
+
+
+class TriesRequest(PageRequest):
+    """One prompt under many settings: what each try changes of `settings`."""
+
+    tries: list[dict[str, Any]] = Field(
+        min_length=1, max_length=TRIES_AT_MOST, description=f"a list of 1 to {TRIES_AT_MOST} objects of settings"
     )
 
 

@@ -158,6 +158,12 @@ class Runs:
             raise RunExpired("the server has forgotten this run; decode the prompt again")
         return run
 
+    def forget(self, key: str) -> None:
+        """A run that nobody looks at any more, unless it is being computed."""
+        with self._lock:
+            if key in self.kept and not self.kept[key].lock.locked():
+                del self.kept[key]
+
     def make_room(self, latest: Run) -> None:
         """Runs that have no place any more go: of who keeps most, that which nobody has touched for longest. The latest
         stays, and what is being computed."""

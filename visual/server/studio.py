@@ -6,7 +6,9 @@ Does not know: how a question arrived, or what programs and assistants ask (`pro
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -19,6 +21,7 @@ from dard.decoding.session import Session
 from dard.models import with_thinking
 from dard.tasks import TASKS
 from dard.trace import Trace
+from dard.trace.annotations import annotated_answer
 from dard.trace.words import words_of
 from visual.export import MOST_FRAME_BYTES, gif, replay_html
 from visual.payload import (
@@ -31,7 +34,8 @@ from visual.payload import (
     shown,
     verdict_payload,
 )
-from visual.server.answers import company, lane_payload, made, steps_of, table, view
+from visual.server import estimates
+from visual.server.answers import company, lane_payload, made, outcome, steps_of, table, view
 from visual.server.cases import recorded_case
 from visual.server.endpoints import VIEWER, File, endpoint
 from visual.server.images import Images
@@ -41,6 +45,8 @@ from visual.server.reading import PAGE, a_file
 from visual.server.requests import (
     BRANCHES_AT_MOST,
     NUMBER_AT_MOST,
+    PASSES_AT_ONCE,
+    AnswerPattern,
     Branch,
     BranchRequest,
     CheckRequest,
@@ -61,6 +67,7 @@ from visual.server.requests import (
     Text,
     Title,
     TraceFile,
+    TriesRequest,
     View,
     decoded,
     whole,
@@ -69,12 +76,31 @@ from visual.server.runs import Lane, Run, Runs, apart, lane_names
 from visual.server.searches import Search
 
 ANIMATION_AT_MOST = 64 << 20  # characters of all its frames
-REGION_AT_MOST = 256  # positions decoded from the page; the library has no such limit
+POSITIONS = 1024  # of a region, at most
 WORDS_AT_MOST = 5000  # of a model's list; longer ones are no use to a reader
 WORD_AT_MOST = 100  # characters
 DIAGNOSED_SECONDS = 0.5  # of one answer about a diagnosis
 CAUSES_SECONDS = 0.5  # of one answer about causes; the page asks until it knows them all, or is told to stop
+TRIED_SECONDS = 0.5  # of one answer about other settings
+TRIED_TOGETHER = 32
 STEPS_AT_ONCE = 64  # of those that are asked for again
+
+
+def region_at_most(asked: int | None = None) -> int:
+    """How many positions may be decoded from this page: what is asked for, else what the environment says; the library
+    has no such limit.
+
+    >>> region_at_most(256)
+    256
+    """
+    told = os.environ.get("DARD_POSITIONS", str(POSITIONS)) if asked is None else str(asked)
+    if not told.isdecimal() or not 1 <= int(told) <= POSITIONS:
+        raise InputError(
+            f"DARD_POSITIONS = {told[:20]!r} is not allowed; a page decodes at most 1 to {POSITIONS} positions"
+            if asked is None
+            else f"--positions {asked} is not allowed; it must be a whole number from 1 to {POSITIONS}"
+        )
+    return int(told)
 
 
 class Place(NamedTuple):
@@ -87,14 +113,15 @@ class Place(NamedTuple):
 class Studio:
     """The service behind a page. One instance per server."""
 
-    def __init__(self, models: tuple[str, ...] = ("embedded",), **loading: Any) -> None:
-        """`loading` goes to `dard.load_model`."""
+    def __init__(self, models: tuple[str, ...] = ("embedded",), positions: int | None = None, **loading: Any) -> None:
+        """`positions`: how long a region may be; `loading` goes to `dard.load_model`."""
         self.models = Models(models, **loading)
+        self.positions = region_at_most(positions)
         self.runs = Runs()
         self._images = Images()
         self._animating = threading.Lock()
 
-    def session(self, request: DecodeRequest) -> Session:
+    def session(self, request: DecodeRequest, record: bool = True) -> Session:
         """A decode that has made no step yet."""
         settings = request.settings or {}
         make_settings(request.decoder, settings)  # refuses names that are no settings before they become arguments
@@ -105,11 +132,11 @@ class Studio:
                 model = self._images.show(name, model, tuple(request.images), request.fit, with_pictures)
             if request.think:
                 model = with_thinking(model)
-        session = Session(model, request.prompt, request.decoder, **settings)
-        if len(session.state.tokens) > REGION_AT_MOST:
+        session = Session(model, request.prompt, request.decoder, record=record, **settings)
+        if len(session.state.tokens) > self.positions:
             raise InputError(
                 f"a region of {len(session.state.tokens)} positions is too long for this page; "
-                f"it decodes at most {REGION_AT_MOST}"
+                f"it decodes at most {self.positions}"
             )
         return session
 
@@ -165,6 +192,8 @@ class Studio:
             if isinstance(error, UnknownWords):
                 reply |= {"unknown": error.words, "instead": self.models.open_to_all_words(model)}
             return reply | {"text": str(error)}
+        if sessions and (note := estimates.announced(self.models.named(request.model), sessions)):
+            reply["note"] = note
         return reply | {"sizes": [(len(each.state.prompt), len(each.state.tokens)) for each in sessions]}
 
     @endpoint()
@@ -179,14 +208,34 @@ class Studio:
 
     @endpoint(queue=True, needs_model=True)
     def start(self, request: StartRequest) -> dict[str, Any]:
-        """A new run that has made no step yet; with `edits`, the branch they lead to, each edit on the one before."""
+        """A new run that has made no step yet, or its first `steps`; with `edits`, the branch they lead to, each edit
+        on the one before."""
         session = self.session(request)
         run = self.new_run(request.model, Lane("original", session))
         for number, edit in enumerate(request.edits):
             finish(run.model, [session], max(0, edit.step - len(session.steps)))
             self.branch({"run": run.key, "branch": number, **edit.given()})
             session = run.lanes[-1].session or session
+        if request.steps:
+            finish(run.model, [session], request.steps)
+        self.runs.forget(request.instead)
         return self._view(run, len(request.edits))
+
+    @endpoint(queue=True, needs_model=True)
+    def tries(self, request: TriesRequest) -> dict[str, Any]:
+        """How one prompt ends under many settings: answer, verdict and passes of each, and whether it did end. As far
+        as half a second leads, the first few in any case; the rest is asked for again."""
+        name, end = self.models.named(request.model), time.monotonic() + TRIED_SECONDS
+        shared = request.given("prompt", "decoder", "model", "images", "fit", "think")
+        found: list[dict[str, Any]] = []
+        while len(found) < len(request.tries) and (not found or time.monotonic() < end):
+            some = [
+                self.session(PageRequest.of({**shared, "settings": {**(request.settings or {}), **changes}}), False)
+                for changes in request.tries[len(found) : len(found) + TRIED_TOGETHER]
+            ]
+            finish(name, some, PASSES_AT_ONCE, background=True)
+            found += map(outcome, some)
+        return {"kind": "tries", "found": found}
 
     @endpoint(queue=True, needs_model=True)
     def compare(self, request: CompareRequest) -> dict[str, Any]:
@@ -257,11 +306,13 @@ class Studio:
         answer holds all that is new. `more` comes with the last one."""
         sessions = {n: session for n in numbers if (session := run.lanes[n].session) is not None}
         told = {n: len(session.steps) for n, session in sessions.items()}
+        progress = estimates.Progress(list(sessions.values()))
         with run.working():
-            for _ in passes(run.model, list(sessions.values()), most):
+            for moved in passes(run.model, list(sessions.values()), most):
+                estimates.heard(run.model, moved)
                 if fresh := steps_of(run, told):
                     told |= {each["branch"]: each["step"]["index"] for each in fresh}
-                    yield {"kind": "steps", "run": run.key, "steps": fresh, **company(run.model)}
+                    yield {"kind": "steps", "run": run.key, "steps": fresh, **company(run.model), **progress.told()}
                 if run.stopping.is_set():
                     break
             yield made(run, numbers) | more()
@@ -318,6 +369,12 @@ class Studio:
     def life(self, run: Text, position: Number, branch: Branch = 0) -> dict[str, Any]:
         """One token's whole history, for the inspector."""
         return life(self.at(run, branch).lane.trace, position)
+
+    @endpoint(VIEWER)
+    def answer(self, run: Text, pattern: AnswerPattern = "", branch: Branch = 0) -> dict[str, Any]:
+        """Where the answer stands, when it was first written, and when it settled."""
+        trace = self.at(run, branch).lane.trace
+        return {"kind": "answer", "answer": annotated_answer(trace, pattern.strip() or None)}
 
     @endpoint(VIEWER)
     def graph(self, run: Text, step: Step, branch: Branch = 0) -> dict[str, Any]:

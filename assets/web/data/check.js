@@ -106,7 +106,10 @@ export function check(
         refuse(`${where}.graph.blocked`, 'a position is none of the graph');
     }
   });
-  const { board } = annotation ?? {};
+  const { board, answer } = annotation ?? {};
+  if (answer) list('annotation.answer', answer.positions);
+  if (answer && Math.max(answer.first, answer.settled) > steps.length)
+    refuse('annotation.answer', 'it speaks of a step that is not there');
   if (board && (board.given.length % board.width || board.box > board.width || board.given.length > length))
     refuse('annotation.board', 'its rows do not fit the region');
   for (const moment of [start, ...steps]) {

@@ -17,6 +17,15 @@ const LOST = 'The connection to the server was lost; this was decoded again from
 const GONE =
   'The server was restarted, or forgot this trace. It came from a file, so it cannot be decoded again: what is on screen stays; open the file again for more.';
 
+const LONG = 10; // seconds from which on a run says how far it is
+
+/** How long something still takes, in words. @param {number | null} [seconds] */
+function rest(seconds) {
+  if (seconds == null) return '';
+  const time = seconds < 90 ? `${Math.max(1, Math.round(seconds))} s` : `${Math.round(seconds / 60)} min`;
+  return `, about ${time} left`;
+}
+
 export class Client {
   /** @type {HTMLElement} */ root;
   /** @type {Bridge} */ bridge;
@@ -235,11 +244,15 @@ export class Client {
       this.next ??= () => this.advance(null, lane && this.here, then, onMade);
       return;
     }
-    const busy = (/** @type {Partial<Reply>} */ { others, waited } = {}) => {
+    let long = false; // once it is said how far it is, that is said until the end
+    const busy = (/** @type {Partial<Reply>} */ { others, waited, decided = 0, of = 0, left } = {}) => {
       const company = others
         ? ` ${others + 1} runs share the passes; the longest wait for the last one was ${waited} ms`
         : '';
-      if (company || steps === null) this.view.setBusy(`Decoding …${company}`);
+      long ||= (left ?? 0) > LONG;
+      const far =
+        long && of ? ` ${decided.toLocaleString('en')} of ${of.toLocaleString('en')} tokens${rest(left)}` : '';
+      if (company || steps === null) this.view.setBusy(`Decoding …${far}${company}`, far ? decided / of : null);
     };
     busy();
     const made = () => (lane ? lane.steps : Math.max(...this.held.lanes.map((each) => each.steps)));

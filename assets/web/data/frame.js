@@ -82,6 +82,7 @@ export class Frame {
   /** @type {Uint8Array | undefined} */ cells;
   /** @type {Slice[]} by position, where one is known */ slices = [];
   /** @type {string} */ say;
+  /** @type {string} for a newcomer; empty where the file has none */ plainly;
   /** @type {Record<string, string>} */ notes;
   /** @type {[forward: number, other: number, megabytes: number | null]} */ took;
   /** @type {Hidden | null} what this pass was kept from seeing */ hidden;
@@ -118,6 +119,7 @@ export class Frame {
     for (const { key, bit } of EVENTS) for (const i of events[key] ?? []) this.marks[i] |= bit;
     if (soft) for (const i of soft.positions) this.soft[i] = guesses(soft, i, (p) => p > 0);
     this.say = sentence(annotation.say ?? told(lane, step));
+    this.plainly = sentence(annotation.plainly ?? '');
     this.notes = clean(step.notes ?? {});
     const megabytes = step.peak_bytes == null ? null : Math.round(step.peak_bytes / 1e6);
     this.took = [1000 * (step.forward_seconds ?? 0), 1000 * (step.other_seconds ?? 0), megabytes];
@@ -257,6 +259,6 @@ export class Slice {
       .join(', ');
     const what = [candidates.includes(position) && 'its own token', names].filter(Boolean).join(' and ');
     const more = candidates.length > 3 ? ` and ${candidates.length - 3} more` : '';
-    return `Contaminated: ${what}${more}, hidden from this verification, can reach it through ${layers} layer${layers === 1 ? '' : 's'}.`;
+    return `Traces of ${what}${more}, hidden from this check, can still arrive through another word, after ${layers} layer${layers === 1 ? '' : 's'} (contaminated).`;
   }
 }

@@ -32,6 +32,9 @@ export function parameter(name) {
   return new URL(location.href).searchParams.get(name)?.slice(0, LONGEST) ?? null;
 }
 
+/** The addresses of trace files in the address of the page: `?url=`, which may stand there several times. */
+export const linkedFiles = () => new URL(location.href).searchParams.getAll('url');
+
 /**
  * A whole number from an address, or `otherwise`.
  * @param {string | null | undefined} text @param {number | null} [otherwise]

@@ -97,6 +97,9 @@ export interface Reply {
   table?: Record<string, Value>[];
   others?: number;
   waited?: number;
+  decided?: number;
+  of?: number;
+  left?: number | null;
 }
 
 /** Answers to a question that waited in the queue. */
@@ -114,7 +117,7 @@ export interface Bridge {
 
 /** What a run is shown on. */
 export interface View {
-  setBusy(text: string | null): void;
+  setBusy(text: string | null, share?: number | null): void;
   getState(): { lane: number };
   append(steps: StepPayload[], lane: number): Promise<void>;
   load(payloads: Payload | Payload[], state?: Look): Promise<void>;

@@ -19,12 +19,21 @@ export interface About {
 
 export interface Annotation {
   say?: string;
+  plainly?: string;
   because?: string;
   hidden?: string;
   right?: boolean | "cut off" | null;
   board?: Layout | null;
   look?: Look | null;
+  answer?: Answer | null;
   why?: Record<string, string>;
+}
+
+export interface Answer {
+  positions: number[];
+  first: number;
+  settled: number;
+  say: string;
 }
 
 export interface Attempt {

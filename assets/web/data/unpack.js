@@ -5,9 +5,10 @@
 import { STATES } from './events.js';
 import { CODE, Frame, Slice, startOf } from './frame.js';
 import { inflated, receive } from './masks.js';
+import { part } from './part.js';
 import { bare, clean, rounded, sentence, shown } from './texts.js';
 
-/** @import { Column, Diagnosis, Layers, Layout, StateKind, Step, Verdict as Judged } from './schema.js' */
+/** @import { Answer, Column, Diagnosis, Layers, Layout, StateKind, Step, Verdict as Judged } from './schema.js' */
 /** @import { Cause, Described, Diagnosed, Head, LayersSaid, Payload, StepPayload, Verdict } from './types.js' */
 /** @typedef {Required<Column>} FullColumn */
 
@@ -27,6 +28,7 @@ export class Lane {
   /** @type {Described} */ about;
   /** @type {number[]} what confidences are compared with */ limits;
   /** @type {Layout | null} how its first tokens stand in rows */ board;
+  /** @type {Answer | null} where the answer stands, as far as somebody has looked */ found;
   /** @type {number[]} */ prompt;
   /** @type {number} */ length;
   /** @type {Map<number, string>} */ words = new Map();
@@ -64,6 +66,7 @@ export class Lane {
   constructor(trace) {
     const { start, steps, settings, block_size: size, prompt_tokens: prompt } = trace;
     this.length = start.tokens.length;
+    this.settings = settings;
     const about = /** @type {Described} */ (trace.about);
     this.about = clean({
       ...about,
@@ -93,6 +96,7 @@ export class Lane {
     this.asks = trace.asks ?? false; // what a long region tells of its positions is asked for
     this.limits = this.about.thresholds.map((threshold) => threshold.at).filter((at) => at != null);
     this.board = clean(trace.annotation?.board) ?? null;
+    this.found = clean(trace.annotation?.answer) ?? null;
     this.prompt = prompt;
     this.learn(trace.token_text);
     this.fixed = Uint8Array.from(trace.fixed);
@@ -207,40 +211,14 @@ export class Lane {
   }
 
   /**
-   * The same trace with its free positions only.
-   * @returns {Lane}
+   * The same trace with some of its positions only.
+   * @param {number[]} [places] @returns {Lane}
    */
-  get freeOnly() {
-    if (this.narrowed?.frames.length === this.frames.length) return this.narrowed;
-    const { free } = this;
-    /** @template T @param {ArrayLike<T> | Record<number, T>} row @returns {T[]} */
-    const pick = (row) => free.map((i) => /** @type {ArrayLike<T>} */ (row)[i]);
-    /** @param {Frame['columns']} all */
-    const columns = (all) => Object.fromEntries(Object.entries(all).map(([name, row]) => [name, pick(row)]));
-    const frames = this.frames.map((frame) => ({
-      ...frame,
-      tokens: pick(frame.tokens),
-      states: pick(frame.states),
-      kinds: pick(frame.kinds),
-      drafted: pick(frame.drafted),
-      confidence: pick(frame.confidence),
-      columns: columns(frame.columns),
-      revoked: pick(frame.revoked),
-      ghost: pick(frame.ghost),
-      marks: pick(frame.marks),
-      soft: pick(frame.soft),
-    }));
-    const narrowed = Object.assign(Object.create(this), {
-      positions: free,
-      length: free.length,
-      fixed: new Uint8Array(free.length),
-      free: free.map((_, n) => n),
-      frames,
-      sides: [],
-      mapped: null,
-    });
-    this.narrowed = narrowed;
-    return narrowed;
+  only(places = this.free) {
+    const { narrowed: known } = this;
+    if (known?.frames.length === this.frames.length && String(known.positions) === String(places)) return known;
+    this.narrowed = part(this, places, undefined, { sides: [], mapped: null });
+    return this.narrowed;
   }
 
   /**

@@ -6,6 +6,7 @@ import { h, put, setText, twoShort } from './dom.js';
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Lane } from '../data/unpack.js' */
 /** @import { Grid } from './grid.js' */
+/** @import { Prose } from './prose.js' */
 
 const HIGH = 44;
 const ALL_UP_TO = 24; // waiting positions
@@ -21,7 +22,7 @@ export class Arcs {
 
   /**
    * Where the tokens stand. Nothing is drawn where they wrap, or where nobody ever waits.
-   * @param {Lane} lane @param {Grid} grid @param {boolean} alone
+   * @param {Lane} lane @param {Grid | Prose} grid @param {boolean} alone
    */
   prepare(lane, grid, alone) {
     const wanted = alone && !!lane.about.graph && lane.frames.some((frame) => frame.graph);

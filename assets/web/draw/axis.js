@@ -51,11 +51,11 @@ export function drawAxis(canvas, { width, steps, step, theme }) {
 }
 
 /**
- * Their numbers; `colour` says in which colour.
+ * Their numbers, from `from` on; `colour` says in which colour.
  * @param {Pen} g @param {Columns} cols @param {number} left @param {number} steps @param {number} now
  * @param {Theme} theme @param {(step: number) => string} colour
  */
-export function numbers(g, cols, left, steps, now, theme, colour) {
+export function numbers(g, cols, left, steps, now, theme, colour, from = 0) {
   g.textBaseline = 'middle';
   g.textAlign = 'center';
   const every = [1, 2, 4, 8, 16, 32, 64, 128, 256, 1024].find((n) => n * cols.each >= 22) || 4096;
@@ -69,11 +69,11 @@ export function numbers(g, cols, left, steps, now, theme, colour) {
       g.fill();
       g.fillStyle = theme.panel;
       g.font = `600 11px ${theme.sans}`;
-      g.fillText(String(k), x, 9.5);
-    } else if (k % every === 0 && Math.abs(k - now) * cols.each > 16) {
+      g.fillText(String(from + k), x, 9.5);
+    } else if ((from + k) % every === 0 && Math.abs(k - now) * cols.each > (from + k > 99 ? 27 : 16)) {
       g.font = `11px ${theme.sans}`;
       g.fillStyle = colour(k);
-      g.fillText(String(k), x, 9.5);
+      g.fillText(String(from + k), x, 9.5);
     }
   }
 }

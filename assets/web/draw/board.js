@@ -66,14 +66,17 @@ export class Board {
 
   /**
    * Cells of their usual size, as far as they fit; on a phone as large as they can be.
-   * @param {number} room @param {boolean} grow
+   * @param {number} room @param {boolean} grow @param {number} [most] pixels
    */
-  lay(room, grow) {
+  lay(room, grow, most = this.shape.most) {
     const { shape, columns, rows, each } = this;
     const { gutter, between, label } = shape;
     /** @param {number} count */
     const around = (count) => label + gutter * (count + 1) + (between - gutter) * (Math.ceil(count / each) - 1) + 1;
-    const cell = Math.max(16, Math.min(grow ? shape.most : shape.cell, Math.floor((room - around(columns)) / columns)));
+    const cell = Math.max(
+      16,
+      Math.min(grow ? Math.min(most, shape.most) : shape.cell, Math.floor((room - around(columns)) / columns)),
+    );
     if (cell === this.cell) return;
     this.cell = cell;
     const [width, height] = [around(columns) + columns * cell, around(rows) + rows * cell];

@@ -1,12 +1,37 @@
 // The cells of a mask: each for itself, as areas for a drawing, or as pixels where there are many; and how much was looked at.
 
 import { pixel, sized } from './dom.js';
-import { Lane } from '../data/unpack.js';
+import { LETTER, Lane } from '../data/unpack.js';
 
 /** @import { Mask } from './mask.js' */
 /** @import { Pen, Sheet, Theme } from './types.js' */
 
 export const LEFT = 44; // room for what is written beside the cells
+export const UPPER = 34; // and above them
+
+/**
+ * Beside large cells in the order of states: every row's state and position, and the columns' positions as far as they have room.
+ * @param {Pen} g @param {Mask} mask
+ */
+export function drawNumbers(g, mask) {
+  const { theme, each, size, side, before, frame } = mask;
+  const every = each >= 22 ? 1 : 2;
+  const position = (/** @type {number} */ k) => frame.block[0] + mask.order[k % size];
+  g.font = `10px ${theme.sans}`;
+  g.fillStyle = theme.ink2;
+  const [[top, left], [bottom, right]] = mask.window();
+  g.textAlign = 'right';
+  for (let r = top; r < bottom; r++) {
+    const y = mask.y(r) + each / 2;
+    const text = `${LETTER[before.states[position(r)]]} ${position(r)}`;
+    if (y >= UPPER && y <= UPPER + side) g.fillText(text, LEFT - 9, y);
+  }
+  g.textAlign = 'center';
+  for (let c = left; c < right; c++) {
+    const x = mask.x(c) + each / 2;
+    if (c % every === 0 && x >= LEFT && x <= LEFT + side) g.fillText(String(position(c)), x, UPPER - 13);
+  }
+}
 
 /**
  * One by one: filled for x, hollow for shadows.

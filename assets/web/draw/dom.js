@@ -32,7 +32,7 @@ export function h(tag, attributes, ...children) {
  * @param {Child[]} children
  */
 const nodes = (children) =>
-  /** @type {(Node | string)[]} */ (children.flat(3).filter((child) => child != null && child !== false));
+  /** @type {(Node | string)[]} */ (children.flat(6).filter((child) => child != null && child !== false));
 
 /**
  * Children in the place of those that an element has.

@@ -7,6 +7,7 @@ import { letterOf } from './winnable.js';
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Diagnosed } from '../data/types.js' */
 /** @import { Grid } from './grid.js' */
+/** @import { Prose } from './prose.js' */
 
 const RAIL = 11; // pixels from the tokens to the line below them
 const SAID = 'aria-description';
@@ -14,13 +15,13 @@ const SAID = 'aria-description';
 export class Guilt {
   /** @type {Diagnosed['annotation'] | null} */ shown = null;
   /** @type {string} */ key = '';
-  /** @type {Grid | undefined} */ grid;
+  /** @type {Grid | Prose | undefined} */ grid;
   /** @type {Element[]} */ nodes = [];
   /** @type {Element[]} */ rings = [];
 
   /**
    * `annotation` is null where nothing is to be marked; `width` is that of the page.
-   * @param {Grid} grid @param {Diagnosed['annotation'] | null} annotation @param {Frame} frame @param {number} width
+   * @param {Grid | Prose} grid @param {Diagnosed['annotation'] | null} annotation @param {Frame} frame @param {number} width
    */
   draw(grid, annotation, frame, width) {
     if (this.shown !== annotation || this.grid !== grid || this.key !== String(width)) {
@@ -42,7 +43,7 @@ export class Guilt {
     Object.assign(this, { nodes: [], rings: [] });
   }
 
-  /** @param {Grid} grid @param {Diagnosed['annotation']} annotation */
+  /** @param {Grid | Prose} grid @param {Diagnosed['annotation']} annotation */
   make(grid, { marked, tie, tied }) {
     /** @param {number} position */
     const chip = (position) => grid.box.querySelector(`[data-position="${position}"]`);
@@ -59,7 +60,7 @@ export class Guilt {
   /**
    * From each token through the gutters to a rail below all of them. Chips in several lines are not joined: there the
    * words stand below all.
-   * @param {Grid} grid @param {string} text @param {Element[]} tokens
+   * @param {Grid | Prose} grid @param {string} text @param {Element[]} tokens
    */
   tie(grid, text, tokens) {
     const zoom = grid.box.currentCSSZoom ?? 1;

@@ -1,6 +1,7 @@
 // The small map of a lane that stands beside others.
 
 import { FADED, columns } from './axis.js';
+import { drawBitmap } from './bitmap.js';
 import { sized } from './dom.js';
 import { segment, triangle } from './shapes.js';
 import { LETTER } from '../data/unpack.js';
@@ -8,6 +9,8 @@ import { LETTER } from '../data/unpack.js';
 /** @import { Lane } from '../data/unpack.js' */
 /** @import { Sheet, Theme } from './types.js' */
 /** @import { Columns } from './axis.js' */
+
+const CELLS = 81; // rows, at most, that are cells; more are pixels
 
 /** The small map of a lane beside others: the same picture without names and lanes, on the same two layers. */
 export class LaneMap {
@@ -18,6 +21,7 @@ export class LaneMap {
   /** @type {Theme} */ theme;
   /** @type {Columns} */ columns;
   /** @type {number} */ row;
+  /** @type {boolean} */ pixels;
 
   /** @param {Sheet} canvas */
   constructor(canvas) {
@@ -28,14 +32,9 @@ export class LaneMap {
 
   /** @param {Lane} lane @param {{ width: number, height: number, steps: number, theme: Theme }} look */
   prepare(lane, { width, height, steps, theme }) {
-    Object.assign(this, {
-      lane,
-      width,
-      height,
-      theme,
-      columns: columns(width - 4, steps, 1),
-      row: height / lane.length,
-    });
+    const row = height / lane.length;
+    Object.assign(this, { lane, width, height, theme, row, columns: columns(width - 4, steps, 1) });
+    this.pixels = lane.length > CELLS;
     this.layer(this.past, false);
     this.layer(this.future, true);
   }
@@ -44,8 +43,13 @@ export class LaneMap {
   layer(canvas, faded) {
     const { lane, theme, columns: cols, row } = this;
     const g = sized(canvas, this.width, this.height);
+    if (this.pixels) {
+      const ratio = canvas.width / this.width;
+      drawBitmap(g, lane, { width: this.width, height: this.height, x: cols.x, ratio, theme, faded });
+      if (cols.each < 6) return; // room for signs, which stand over the pixels
+    }
     const gap = cols.each > 5 ? 0.7 : 0;
-    for (let i = 0; i < lane.length; i++) {
+    for (let i = this.pixels ? lane.length : 0; i < lane.length; i++) {
       const y = Math.round(i * row);
       const tall = Math.max(1, Math.round((i + 1) * row) - y - (row > 4 ? 1 : 0));
       if (lane.fixed[i]) {

@@ -1,6 +1,6 @@
 // The attention mask of a step's forward pass: rows are queries, columns keys, x before s. It draws the bits it is given.
 
-import { LEFT, drawCells, drawLooks, drawPixels, drawRuns } from './cells.js';
+import { LEFT, UPPER, drawCells, drawLooks, drawNumbers, drawPixels, drawRuns } from './cells.js';
 import { sized } from './dom.js';
 import { segment } from './shapes.js';
 import { LETTER, Lane } from '../data/unpack.js';
@@ -8,8 +8,8 @@ import { LETTER, Lane } from '../data/unpack.js';
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Pen, Sheet, Theme } from './types.js' */
 
-const UPPER = 34;
-const ZOOMS = [1, 2, 4, 8];
+const ZOOMS = [1, 2, 4, 8, 16, 32];
+const NAMED = 12; // pixels of a cell, from which its row has a number of its own
 
 /** @typedef {[number, number]} Cell row and column, in drawn order */
 
@@ -119,6 +119,20 @@ export class Mask {
   /** @param {number} rows @param {number} columns */
   pan(rows, columns) {
     this.origin = this.clamp([this.origin[0] + rows, this.origin[1] + columns]);
+  }
+
+  /**
+   * A zoomed view goes where a selected position's own row and its column are, if they are out of sight.
+   * @param {number} selected
+   */
+  reveal(selected) {
+    const place = this.place?.[selected - this.frame.block[0]];
+    if (this.zoom === 1 || place == null) return;
+    const view = this.count / this.zoom;
+    /** @param {number} from @param {number} at */
+    const near = (from, at) => (at >= from && at + 1 <= from + view ? from : Math.round(at - view / 2));
+    const [row, column] = this.origin;
+    this.origin = this.clamp([near(row, this.halves[this.halves.length - 1] + place), near(column, place)]);
   }
 
   /**
@@ -316,7 +330,7 @@ export class Mask {
         if (x2 - x1 > 2) {
           segment(g, x1 + 1, UPPER - 5, x2 - 2, UPPER - 5);
           g.fillStyle = theme.ink2;
-          if (x2 - x1 >= 7) g.fillText(letter, (x1 + x2) / 2, UPPER - 13);
+          if (x2 - x1 >= 7 && each < NAMED) g.fillText(letter, (x1 + x2) / 2, UPPER - 13);
         }
         if (y2 - y1 > 2) {
           segment(g, LEFT - 5, y1 + 1, LEFT - 5, y2 - 2);
@@ -325,6 +339,7 @@ export class Mask {
       }
       offset += group.length;
     });
+    if (each >= NAMED) return drawNumbers(g, this);
     // Groups of a row or two would print their names over each other: push them apart, down and then back up.
     names.sort((a, b) => a.y - b.y);
     names.forEach((name, n) => n && (name.y = Math.max(name.y, names[n - 1].y + 14)));

@@ -31,9 +31,7 @@ export function describe(mask, cell) {
   const { hidden } = frame;
   const byHand =
     hidden && open === (kp === 's') && Lane.hides(frame, k, q) && (hidden.check === null || qp === 's' || qs === 'M');
-  let reason = byHand ? hidden.say : qp === 's' && q === k ? reasons[kp === 'x' ? 'self' : 'own'] : null;
-  for (const a of [qp, '*'])
-    for (const b of [qs, '*']) for (const c of [ks, '*']) reason ??= reasons[`${a}${b}${kp}${c}${open ? 1 : 0}`];
+  const reason = byHand ? hidden.say : reasonOf(reasons, [qp, qs], [kp, ks], open, q === k);
   /** @param {string} path @param {string} name */
   const side = (path, name) => (path === 's' ? `the shadow of ${name}` : name);
   const because = reason ? `: ${reason.replaceAll('{k}', () => word(k)).replaceAll('{q}', () => word(q))}` : '';
@@ -61,6 +59,22 @@ export function describe(mask, cell) {
 }
 
 /**
+ * What a trace says about cells like this one, open or closed; `own`: the two are at one place.
+ * @param {Record<string, string>} reasons @param {[path: string, state: string]} query
+ * @param {[path: string, state: string]} key @param {boolean} open @param {boolean} own
+ */
+export function reasonOf(reasons, [qp, qs], [kp, ks], open, own) {
+  if (qp === 's' && own) return reasons[kp === 'x' ? 'self' : 'own'];
+  for (const a of [qp, '*'])
+    for (const b of [qs, '*'])
+      for (const c of [ks, '*']) {
+        const reason = reasons[`${a}${b}${kp}${c}${open ? 1 : 0}`];
+        if (reason) return reason;
+      }
+  return undefined;
+}
+
+/**
  * Why a step has no mask to draw.
  * @param {Lane} lane @param {Frame} frame
  */
@@ -76,5 +90,5 @@ export function whyNone(lane, frame) {
   if (!frame.index) return 'No forward pass has run yet; the first one will have a mask.';
   if (frame.block[1] - frame.block[0] > LONGEST_BLOCK) return 'The mask of a block this long is too large to draw.';
   if (unmeasured) return 'No mask was recorded of this pass.';
-  return 'This pass had no shadow: it only commits what is left, with everything in view.';
+  return 'This pass had no shadow: the remaining blanks are filled, and nothing is checked.';
 }

@@ -2,6 +2,7 @@
 // What does not depend on the current step is drawn once on two layers (past and to come) and copied from there.
 
 import { FADED, TOP, columns, numbers } from './axis.js';
+import { drawBitmap } from './bitmap.js';
 import { judgement, sized, twoShort, written } from './dom.js';
 import { drawMarks } from './marks.js';
 import { triangle } from './shapes.js';
@@ -16,6 +17,11 @@ import { SLOT, Winnable } from './winnable.js';
 
 const ANSWER = 30; // height of the row that says what the answer is worth
 const SIDES_AT_MOST = 3;
+
+/**
+ * @typedef {{ width: number, narrow: boolean, tall: number, theme: Theme, weights: boolean, steps: number, roomy?: boolean,
+ *   bare?: boolean, slot?: boolean, map?: boolean, from?: number, fixed?: number }} Look
+ */
 
 export class Score {
   /** @type {Lane} */ lane;
@@ -34,7 +40,9 @@ export class Score {
   /** @type {number} */ steps;
   /** @type {number} */ slot;
   /** @type {boolean} */ narrow;
+  /** @type {boolean} */ map;
   /** @type {boolean} */ big;
+  /** @type {number} */ from;
   /** @type {boolean} */ roomy;
   /** @type {boolean} */ weights;
 
@@ -46,49 +54,39 @@ export class Score {
   }
 
   /**
-   * Lays out and draws the layers. `weights` draws the mapped column instead of the states.
-   * @param {Lane} lane
-   * @param {{ width: number, narrow: boolean, tall: number, theme: Theme, weights: boolean, steps: number, roomy?: boolean, bare?: boolean, slot?: boolean }} look
+   * Lays out and draws the layers. `weights` draws the mapped column instead of the states; a `map` is as high as it is told,
+   * however many rows it has; the first column is that of step `from`, and a row `fixed` pixels high.
+   * @param {Lane} lane @param {Look} look
    */
-  prepare(lane, { width, narrow, tall, theme, weights, steps, roomy = false, bare = false, slot = false }) {
+  prepare(lane, look) {
+    const { width, narrow, tall, theme, weights, steps, roomy = false, bare = false, slot = false } = look;
+    const { map = false, from = 0, fixed } = look;
     const length = lane.length;
-    const big = length > 40;
+    const big = map || length > 40;
     const available = big ? (narrow ? 256 : tall) : 368;
-    const row = big
+    const usual = big
       ? Math.max(1, available / length)
       : Math.min(roomy ? 40 : 24, Math.max(8, Math.floor(available / length)));
+    const row = fixed ?? (map ? tall / length : usual);
     const label = big ? 30 : lane.board ? (length > lane.board.given.length ? 66 : 44) : narrow ? 90 : 96;
-    const sides = lane.sides.filter((column) => !bare && (!narrow || column.mirror)).slice(0, SIDES_AT_MOST);
-    const sizes = [bare ? 62 : narrow ? 40 : 56, ...sides.map((column) => (narrow ? 54 : column.mirror ? 72 : 48))];
+    const sides = map ? [] : lane.sides.filter((column) => !bare && (!narrow || column.mirror)).slice(0, SIDES_AT_MOST);
+    const confidence = map ? (slot ? 48 : 0) : bare ? 62 : narrow ? 40 : 56; // of a map only what the marks are called
+    const sizes = [confidence, ...sides.map((column) => (narrow ? 54 : column.mirror ? 72 : 48))];
     const gap = narrow ? 7 : 9;
     const lanes = sizes.reduce((sum, size) => sum + size + gap, 0);
     const area = Math.max(40, width - label - lanes - 2);
-    Object.assign(this, {
-      lane,
-      width,
-      narrow,
-      theme,
-      weights,
-      big,
-      roomy,
-      row,
-      label,
-      sides,
-      sizes,
-      gap,
-      steps,
-      area,
-    });
+    Object.assign(this, { lane, width, narrow, theme, weights, map, big, roomy, row, label, sides, sizes, gap, steps });
+    Object.assign(this, { area, from });
     this.answer = roomy && lane.frames.some((frame) => frame.right !== null) ? ANSWER : 0;
     this.slot = slot ? SLOT : 0; // for the marks of a diagnosis
     this.height = TOP + row * length + this.answer + 4 + this.slot;
-    this.columns = columns(area, steps, big ? 1 : 0.5);
+    this.columns = columns(area, steps, big || from ? 1 : 0.5);
     this.layer(sized(this.past, area, this.height), false);
     this.layer(sized(this.future, area, this.height), true);
     this.events = [];
     if (row >= 10 && this.columns.each >= 10) {
       lane.frames.forEach((frame, k) =>
-        frame.marks.forEach((bits, i) => k && bits & 127 && this.events.push([k, i, bits])),
+        frame.marks.forEach((bits, i) => frame.index && bits & 127 && this.events.push([k, i, bits])),
       );
     }
   }
@@ -100,7 +98,12 @@ export class Score {
 
   /** @param {Pen} g @param {boolean} faded */
   layer(g, faded) {
-    const { lane, theme, row, big } = this;
+    const { lane, theme, row, big, columns: cols } = this;
+    if (this.map) {
+      const ratio = g.vector ? 1 : this.past.width / this.area;
+      const look = { theme, faded, weights: this.weights, x: cols.x, ratio };
+      return drawBitmap(g, lane, { top: TOP, width: this.area, height: row * lane.length, ...look });
+    }
     g.textBaseline = 'middle';
     for (let i = 0; i < lane.length; i++) {
       const y = this.y(i);
@@ -299,7 +302,7 @@ export class Score {
     g.roundRect(label + cols.x(now) - 0.5, TOP - 1.5, cols.width(now) + 1, row * lane.length + this.answer + 3, 3);
     g.stroke();
     if (this.answer) this.answers(g, hideLater ? now : lane.last);
-    this.beside.draw(g, frame);
+    if (!this.map) this.beside.draw(g, frame);
     if (this.slot) this.won.draw(g, hideLater ? now : lane.last);
   }
 
@@ -334,9 +337,9 @@ export class Score {
   /** @param {Pen} g @param {number} now @param {boolean} hideLater */
   axis(g, now, hideLater) {
     const { theme, columns: cols, label, lane, steps } = this;
-    numbers(g, cols, label, steps, now, theme, (k) => (k > lane.last ? theme.line2 : theme.ink2));
+    numbers(g, cols, label, steps, now, theme, (k) => (k > lane.last ? theme.line2 : theme.ink2), this.from);
     g.fillStyle = theme.scar;
-    for (let k = 1; k <= (hideLater ? now : lane.last); k++) {
+    for (let k = this.from ? 0 : 1; k <= (hideLater ? now : lane.last); k++) {
       if (!lane.at(k).revokes) continue;
       triangle(g, label + cols.x(k) + cols.width(k) / 2, 22.7, 3.5, 2.8, 1);
       g.fill();
@@ -354,7 +357,7 @@ export class Score {
       g.font = `10px ${theme.sans}`;
       g.fillStyle = theme.ink3;
       g.textAlign = 'right';
-      const every = lane.length > 512 ? 256 : 32;
+      const every = [32, 64, 128, 256].find((n) => n * row >= 22) ?? 512;
       for (let i = 0; i < lane.length; i += every) g.fillText(String(i), 26, this.y(i) + row / 2 + 4);
       g.textAlign = 'left';
       return;
@@ -437,7 +440,7 @@ export class Score {
     const inside = x >= this.label && x <= this.label + this.area;
     const i = Math.floor((y - TOP) / this.row);
     return {
-      step: inside ? this.columns.step(x - this.label) : null,
+      step: inside ? this.from + this.columns.step(x - this.label) : null,
       position: i >= 0 && i < this.lane.length ? i : null,
     };
   }

@@ -22,6 +22,11 @@ export function still(root, { width, height, theme }) {
     const size = { display: canvas.hidden ? 'none' : 'block', width: canvas.style.width, height: canvas.style.height };
     canvas.replaceWith(h('img', { class: canvas.className, src: canvases[k].toDataURL(), style: size }));
   });
+  const scrolled = root.querySelectorAll('.dv-reader');
+  copy.querySelectorAll('.dv-reader').forEach((box, k) => {
+    const inside = /** @type {HTMLElement} */ (box.firstElementChild);
+    inside.style.marginTop = `${-scrolled[k].scrollTop}px`;
+  });
   const fields = root.querySelectorAll('input');
   copy.querySelectorAll('input').forEach((field, k) => {
     field.setAttribute('value', fields[k].value);

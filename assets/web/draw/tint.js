@@ -5,18 +5,19 @@ import { turned } from '../data/unpack.js';
 
 /** @import { Cause, Hidden, Verdict } from '../data/types.js' */
 /** @import { Grid } from './grid.js' */
+/** @import { Prose } from './prose.js' */
 
 const FULL = 0.5; // the effect that has the full tint
 
 export class Tint {
   /** @type {string} */ key;
-  /** @type {Grid | undefined} */ grid;
+  /** @type {Grid | Prose | undefined} */ grid;
   /** @type {Element[]} */ nodes = [];
 
   /**
    * `verdict` is null where nothing is to be tinted; `hand` is the token that was hidden by hand, `width` that of the
    * page.
-   * @param {Grid | undefined} grid @param {Verdict | null} verdict @param {Hidden | null | undefined} hand
+   * @param {Grid | Prose | undefined} grid @param {Verdict | null} verdict @param {Hidden | null | undefined} hand
    * @param {number} width
    */
   draw(grid, verdict, hand, width) {
@@ -45,7 +46,7 @@ export class Tint {
   }
 
   /**
-   * @param {Grid} grid @param {Element | null} from @param {Element | null} to @param {Cause} cause
+   * @param {Grid | Prose} grid @param {Element | null} from @param {Element | null} to @param {Cause} cause
    * @param {Verdict} verdict
    */
   tie(grid, from, to, [, word, p], verdict) {

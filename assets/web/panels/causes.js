@@ -241,7 +241,7 @@ export class Causes {
   paint() {
     const { verdict, viewer } = this;
     const grid = viewer.panels[0].grids?.[viewer.state.lane];
-    const tinted = grid && viewer.state.side === 'causes' && !viewer.short ? verdict : null;
+    const tinted = grid && viewer.state.side === 'causes' && viewer.named('causes') ? verdict : null;
     this.tint.draw(grid, tinted, tinted && viewer.lane.frames[tinted.step].hidden, viewer.drawnWidth);
     this.body.hidden = !verdict;
     if (!verdict) return;

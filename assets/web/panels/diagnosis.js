@@ -274,7 +274,7 @@ export class Diagnosis {
 
   paint() {
     const { viewer, guilt } = this;
-    const shown = viewer.state.side === 'diagnosis' && !viewer.short;
+    const shown = viewer.state.side === 'diagnosis' && viewer.named('diagnosis');
     viewer.panels[0]?.grids?.forEach((grid, n) => {
       const { diagnosis } = grid.lane;
       const frame = grid.lane.at(viewer.state.step);

@@ -7,6 +7,7 @@ import { describe, whyNone } from '../draw/maskwords.js';
 import { GLOSSARY, symbol } from '../draw/symbols.js';
 import { inflate } from '../data/packed.js';
 import { showSide, sideTabs } from './side.js';
+import { listen, pressed } from './zooming.js';
 
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Lane } from '../data/unpack.js' */
@@ -23,13 +24,13 @@ const SIX = [
   [3, 'U in x', 'unmasked only'],
   [6, 'U in s', 'the same, not itself'],
 ];
-/** @type {Record<string, Cell>} */
-const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+const HANDS = 'Click it, then zoom by the wheel or + and −; drag to move; double click or 0 shows all.';
 const PATIENCE = 250; // ms on one step before its attention is asked for
 
 export class MaskPanel {
   /** @type {Viewer} */ viewer;
   /** @type {number} */ width;
+  /** @type {number | undefined} the position that was selected when it was drawn */ shown;
   /** @type {Frame | null} */ refused;
   /** @type {string} */ refusal;
   /** @type {string} */ legendFor;
@@ -145,51 +146,7 @@ export class MaskPanel {
       this.stack,
       this.note,
     );
-    this.listen();
-  }
-
-  listen() {
-    const { canvas, mask, viewer } = this;
-    /** @param {MouseEvent} event */
-    const point = (event) => mask.at(...pointOn(canvas, event));
-    /** @type {{ x: number, y: number, moved: boolean } | null} */
-    let drag = null;
-    canvas.addEventListener('pointerdown', (event) => {
-      drag = { x: event.clientX, y: event.clientY, moved: false };
-      if (mask.zoom > 1) canvas.setPointerCapture(event.pointerId);
-    });
-    canvas.addEventListener('pointermove', (event) => {
-      if (drag && mask.zoom > 1) {
-        mask.pan((drag.y - event.clientY) / mask.each, (drag.x - event.clientX) / mask.each);
-        drag = { x: event.clientX, y: event.clientY, moved: true };
-      } else mask.cell = point(event);
-      this.redraw();
-    });
-    canvas.addEventListener('pointerup', (event) => {
-      const cell = point(event);
-      if (cell && drag && !drag.moved) viewer.select(describe(mask, cell).position);
-      drag = null;
-    });
-    const leave = () => {
-      mask.cell = null;
-      this.redraw();
-    };
-    canvas.addEventListener('pointerleave', leave);
-    canvas.addEventListener('blur', leave);
-    canvas.addEventListener('dblclick', (event) => this.zoom(1, point(event)));
-    canvas.addEventListener(
-      'wheel',
-      (event) => {
-        if (!event.ctrlKey && mask.zoom === 1) return;
-        event.preventDefault();
-        if (event.ctrlKey) this.zoom(event.deltaY < 0 ? 1 : -1, point(event));
-        else {
-          mask.pan(event.deltaY / mask.each, event.deltaX / mask.each);
-          this.redraw();
-        }
-      },
-      { passive: false },
-    );
+    listen(this);
   }
 
   /**
@@ -197,15 +154,8 @@ export class MaskPanel {
    * @param {KeyboardEvent} event
    */
   key({ key, target }) {
-    const { viewer, mask } = this;
-    if (target !== this.canvas || !viewer.lane.at(viewer.state.step).mask) return false;
-    if (Object.hasOwn(MOVES, key)) {
-      mask.move(...MOVES[key], viewer.state.position);
-      this.redraw();
-    } else if (key === '+' || key === '=') this.zoom(1, mask.cell);
-    else if (key === '-') this.zoom(-1, mask.cell);
-    else return false;
-    return true;
+    const { lane, state } = this.viewer;
+    return target === this.canvas && !!lane.at(state.step).mask && pressed(this, key);
   }
 
   /**
@@ -219,8 +169,19 @@ export class MaskPanel {
       this.redraw();
   }
 
+  /** All of it. */
+  whole() {
+    Object.assign(this.mask, { zoom: 1, origin: [0, 0] });
+    this.redraw();
+  }
+
   load() {
     Object.assign(this.mask, { lane: null, cell: null, zoom: 1, origin: [0, 0] });
+  }
+
+  /** Whether the cells of a whole block are too small to be read. */
+  get fine() {
+    return this.viewer.lane.head.block > 64;
   }
 
   prepare() {
@@ -228,6 +189,8 @@ export class MaskPanel {
     this.width = this.area.clientWidth;
     this.box.classList.toggle('dv-noshadow', !about.shadow);
     this.zoomButtons.hidden = head.block < 20 || !about.shadow;
+    this.area.classList.toggle('dv-fine', this.fine);
+    this.canvas.title = this.fine ? HANDS : '';
     this.order.hidden = !about.shadow;
     this.layers.max = String(head.layers);
     this.six.hidden = !tentative || head.mask === null;
@@ -299,6 +262,8 @@ export class MaskPanel {
     const frame = lane.at(state.step);
     if (frame.mask) {
       mask.show(lane, frame, lane.frames[frame.index - 1], state.order === 'state');
+      if (state.position !== this.shown) mask.reveal(state.position);
+      this.shown = state.position;
     } else mask.frame = frame;
     this.on(this.canvas);
     this.paintStack();

@@ -5,7 +5,9 @@
 //   static above = true        it stands above the others, over the full width (optional)
 //   static state = { … }       its part of the viewer's state, as it is at first (optional)
 //   static settle(state, lane) makes something that can be shown of whatever its part of the state holds (optional)
-//   static brief = true        it is in the short view too (optional), or, with onlyBrief, only there
+//   static story = 'ruler'     it is a panel of stories: on the page exactly when viewer.page.panel names it, 'ask' whenever
+//                              viewer.page.ask is there (optional). The others are on the page when there is no viewer.page,
+//                              or when it names their id; the tokens always are
 //   static fits(lane, viewer)  whether it is for this trace; where it is not, it is not on the page (optional: it always is)
 //   static shortcuts = { key(viewer, panel) { … } }   what keys do, wherever the focus is (optional)
 //
@@ -23,12 +25,23 @@
 //   key(event)                 a key pressed inside the box; true if it meant something there (optional)
 //   editing                    true while something is being edited in it, which playing must not sweep away (optional)
 
+import { Question } from './ask.js';
 import { Causes } from './causes.js';
 import { Dependencies } from './dependencies.js';
 import { Diagnosis } from './diagnosis.js';
+import { Find } from './find.js';
 import { Inspector } from './inspector.js';
+import { ThresholdMap } from './map.js';
 import { MaskPanel } from './maskpanel.js';
+import { Others } from './others.js';
+import { Ruler } from './ruler.js';
 import { ScorePanel } from './scorepanel.js';
+import { Detour, Shadow } from './shadow.js';
+import { Six } from './six.js';
 import { Tokens } from './tokens.js';
+import { Weight } from './weight.js';
 
-export const PANELS = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis];
+const WATCHED = [Tokens, ScorePanel, Inspector, MaskPanel, Dependencies, Causes, Diagnosis, Find];
+const TOLD = [Ruler, ThresholdMap, Shadow, Detour, Six, Weight, Others, Question];
+
+export const PANELS = [...WATCHED, ...TOLD];

@@ -1,12 +1,15 @@
 // The panel of tokens: one grid, or one lane per decode with a small map of its own. Where they stand in rows, it says how
 // they stand, and a wide page has it beside the others.
 
+import { AnswerLine } from './answer.js';
 import { Arcs } from '../draw/arcs.js';
 import { badge, h, icon, judged, judgement, mark, passesOf, pointOn, put, setText } from '../draw/dom.js';
 import { EVENTS } from '../data/events.js';
 import { Grid } from '../draw/grid.js';
 import { drawAxis } from '../draw/axis.js';
 import { LaneMap } from '../draw/lanemap.js';
+import { Prose } from '../draw/prose.js';
+import { Together } from '../draw/together.js';
 import { GLOSSARY, rich } from '../draw/symbols.js';
 import { whyButton } from './side.js';
 import { Standing } from './standing.js';
@@ -16,16 +19,19 @@ import { Standing } from './standing.js';
 /** @import { Viewer } from './types.js' */
 
 const BESIDE = 1200; // pixels from which on a board stands beside the other panels
+const BESIDE_A_PAGE = 760;
+const LOW = 800; // pixels of a window in which cells are smaller
 
 export class Tokens {
   /** @type {Viewer} */ viewer;
-  /** @type {Grid[]} */ grids;
+  /** @type {(Grid | Prose)[]} */ grids;
   /** @type {LaneMap[]} */ maps;
   /** @type {HTMLElement[]} */ passes;
   /** @type {HTMLElement[]} of every lane, the way to what is known of a wrong answer */ whys;
   /** @type {HTMLElement[]} */ rows;
   /** @type {(Standing | null)[]} */ looks;
   /** @type {boolean} */ laid;
+  /** @type {Together | null} */ together;
   /** @type {string | undefined} */ size;
   /** @type {HTMLCanvasElement} */ axis;
   /** @type {HTMLElement} */ pass;
@@ -38,8 +44,6 @@ export class Tokens {
   static title = 'Tokens';
 
   static above = true;
-
-  static brief = true;
 
   /** @param {Viewer} viewer */
   constructor(viewer) {
@@ -55,12 +59,14 @@ export class Tokens {
     this.arcs = new Arcs();
     this.heading = h('div', { class: 'dv-ph' }, this.title, this.sub, this.verdict, this.legend, viewer.exports.box);
     this.answer = h('span', { class: 'dv-answer' });
+    this.final = new AnswerLine(viewer, () => this.draw());
     this.box = h(
       'section',
       { class: 'dv-panel dv-p-tokens', 'aria-label': 'tokens' },
       this.heading,
       this.arcs.box,
       this.lanes,
+      this.final.box,
     );
   }
 
@@ -69,16 +75,19 @@ export class Tokens {
     const { lanes } = viewer;
     const many = lanes.length > 1;
     this.size = viewer.grid;
-    this.grids = lanes.map(
-      (lane, n) =>
-        new Grid(lane, lanes.length, {
-          size: viewer.grid,
-          mono: viewer.theme.mono,
-          onSelect: (position) => viewer.select(position, n),
-          onHover: (position) => many && this.hover(position),
-        }),
-    );
+    this.grids = lanes.map((lane, n) => {
+      const listens = {
+        onSelect: (/** @type {number} */ position) => viewer.select(position, n),
+        onHover: (/** @type {number} */ position) => many && this.hover(position),
+      };
+      return viewer.long && !lane.board
+        ? new Prose(lane, listens)
+        : new Grid(lane, lanes.length, { size: viewer.grid, mono: viewer.theme.mono, ...listens });
+    });
     this.align();
+    const texts = this.grids.filter((grid) => grid instanceof Prose);
+    this.together = many && texts.length === lanes.length ? new Together(texts) : null;
+    this.lanes.style.setProperty('--lanes', String(lanes.length));
     this.maps = [];
     this.passes = [];
     this.rows = [];
@@ -91,7 +100,7 @@ export class Tokens {
     if (!this.laid) this.heading.insertBefore(this.legend, viewer.exports.box);
     put(
       this.lanes,
-      many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : this.grids[0].box,
+      many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : outside(this.grids[0]),
       this.laid && h('div', { class: 'dv-side' }, this.looks[0]?.box, this.legend),
     );
     if (this.laid) this.looks[0]?.row.append(this.whys[0]);
@@ -178,7 +187,7 @@ export class Tokens {
       'div',
       { class: 'dv-lane' },
       h('div', { class: 'dv-whobox' }, who, this.whys[n]),
-      h('div', { class: 'dv-lanetoks' }, this.grids[n].box, this.looks[n]?.box),
+      h('div', { class: 'dv-lanetoks' }, outside(this.grids[n]), this.looks[n]?.box),
       h('div', { class: 'dv-mapbox' }, canvas),
     );
     this.maps.push(map);
@@ -197,7 +206,8 @@ export class Tokens {
   }
 
   align() {
-    if (this.grids.length > 1) for (const grid of this.grids) grid.grow(this.grids);
+    const chips = this.grids.filter((grid) => grid instanceof Grid);
+    if (chips.length > 1) for (const grid of chips) grid.grow(chips);
   }
 
   /** @param {number} position */
@@ -208,17 +218,26 @@ export class Tokens {
   }
 
   prepare() {
-    const { lanes, theme, last, steps, grid, root, body } = this.viewer;
+    const { lanes, theme, last, steps, grid, root, body, long, page } = this.viewer;
     if (grid !== this.size) this.load();
-    const beside =
-      this.laid && root.clientWidth >= BESIDE && body.querySelector(':scope > .dv-panel:not(.dv-p-tokens)') !== null;
-    if (beside !== root.classList.contains('dv-beside')) {
+    const others = body.querySelector(':scope > .dv-panel:not(.dv-p-tokens)') !== null;
+    const room = root.clientWidth >= BESIDE && others;
+    const reading = room && long && !page && lanes.length === 1;
+    const beside = this.laid && others && root.clientWidth >= (page ? BESIDE_A_PAGE : BESIDE);
+    if (beside !== root.classList.contains('dv-beside') || reading !== root.classList.contains('dv-reading')) {
       root.classList.toggle('dv-beside', beside);
-      if (beside) body.prepend(this.box);
+      root.classList.toggle('dv-reading', reading);
+      if (beside || reading) body.prepend(this.box);
       else body.before(this.box);
     }
-    for (const each of this.grids) each.board?.lay(this.lanes.clientWidth, root.dataset.size === 'narrow');
-    this.arcs.prepare(lanes[0], this.grids[0], lanes.length === 1 && !this.laid);
+    const narrow = root.dataset.size === 'narrow';
+    for (const each of this.grids)
+      each.board?.lay(
+        page && !narrow ? 400 : this.lanes.clientWidth,
+        narrow || !!page,
+        page ? (narrow ? 46 : innerHeight < LOW ? 62 : 76) : undefined,
+      );
+    this.arcs.prepare(lanes[0], this.grids[0], lanes.length === 1 && !this.laid && !long);
     if (!this.maps.length) return;
     this.divergence = firstDifference(lanes, last);
     this.mapWidth = this.axis.parentElement?.clientWidth || this.maps[0].canvas.parentElement?.clientWidth || 0;
@@ -238,7 +257,9 @@ export class Tokens {
   draw() {
     const { viewer } = this;
     const { lanes, lane, state } = viewer;
+    this.together?.lead(state.lane);
     this.grids.forEach((grid, n) => {
+      if (grid instanceof Prose) grid.mark(lanes.length > 1 ? grid.lane.found : this.final.found);
       const frame = grid.lane.at(state.step);
       const mine = n === state.lane;
       const wasMasked = frame.index > 0 && grid.lane.frames[frame.index - 1].states[state.position] === 0;
@@ -247,6 +268,9 @@ export class Tokens {
       const first = n > 0 ? { lane: lanes[0], frame: lanes[0].at(state.step) } : null;
       grid.draw(frame, mine ? state.position : -1, echoed, path, first);
     });
+    this.together?.draw(state.lane, viewer.finished);
+    this.final.box.hidden = !viewer.long || lanes.length > 1;
+    if (!this.final.box.hidden) this.final.draw(state.step, state.hideLater);
     const now = lane.at(state.step);
     setText(this.sub, counts(lane, now, this.laid));
     judged(this.verdict, this.laid ? null : now.right);
@@ -318,6 +342,10 @@ export class Tokens {
     viewer.select(next, this.grids.indexOf(grid));
   }
 
+  need() {
+    if (!this.final.box.hidden) this.final.need();
+  }
+
   text() {
     const { lanes, state } = this.viewer;
     /** @param {Lane} lane */
@@ -335,6 +363,9 @@ export class Tokens {
       .join(' ');
   }
 }
+
+/** What a page takes of a grid: text has a height of its own, in which it scrolls. @param {Grid | Prose} grid */
+const outside = (grid) => (grid instanceof Prose ? grid.outer : grid.box);
 
 /**
  * What keeps lanes from being compared token by token, in a sentence; nothing where all were asked the same.

@@ -69,7 +69,9 @@ export class Transport {
     });
     this.hold = hold;
     this.hold.checked = recall(HOLD) !== 'off';
-    this.status = h('div', { class: 'dv-status', role: 'status', 'aria-live': 'polite' });
+    this.words = h('span', { class: 'dv-say' });
+    this.far = h('i', { class: 'dv-far', role: 'progressbar', 'aria-label': 'decoded so far', hidden: true });
+    this.status = h('div', { class: 'dv-status', role: 'status', 'aria-live': 'polite' }, this.words, this.far);
     this.box = h(
       'div',
       { class: 'dv-transport' },
@@ -128,6 +130,17 @@ export class Transport {
     if (!viewer.finished && viewer.host.requestRun) viewer.host.requestRun();
   }
 
+  /** To the next or the previous step at which something was revoked. @param {1 | -1} direction */
+  revocation(direction) {
+    const { viewer } = this;
+    for (let step = viewer.state.step + direction; step >= 0 && step <= viewer.last; step += direction) {
+      if (viewer.lanes.some((lane) => lane.frames[step]?.revokes)) {
+        viewer.setStep(step);
+        return;
+      }
+    }
+  }
+
   reset() {
     this.pause();
     this.viewer.setStep(0);
@@ -152,7 +165,7 @@ export class Transport {
         const { step } = viewer.state;
         const held =
           this.hold.checked &&
-          !viewer.short &&
+          !viewer.page &&
           step !== this.from &&
           viewer.lanes.some((lane) => lane.frames[step]?.revokes);
         if (held || this.exhausted || viewer.editing) this.pause();
@@ -172,10 +185,13 @@ export class Transport {
     this.draw();
   }
 
-  /** @param {string | null} text */
-  setBusy(text) {
+  /** @param {string | null} text @param {number | null} [share] */
+  setBusy(text, share = null) {
     this.busy = text || null;
     if (!text) this.waiting = false;
+    this.far.hidden = share === null;
+    this.far.style.backgroundSize = `${100 * (share ?? 0)}% 100%`;
+    this.far.setAttribute('aria-valuenow', String(Math.round(100 * (share ?? 0))));
     this.draw();
     this.say();
   }
@@ -198,7 +214,7 @@ export class Transport {
     enable(buttons.run, usable && (stoppable || (!working && (!atEnd || (open && !!host.requestRun)))));
     relabel(
       buttons.play,
-      this.timer ? 'Pause' : viewer.short && ready && this.exhausted ? 'Again' : 'Play',
+      this.timer ? 'Pause' : viewer.page && ready && this.exhausted ? 'Again' : 'Play',
       this.timer ? 'pause' : 'play',
     );
     relabel(buttons.run, stoppable ? 'Stop' : 'Run to end', stoppable ? 'stop' : 'end');
@@ -217,16 +233,7 @@ export class Transport {
     if (this.said === key) return;
     this.said = key;
     const [, first, rest] = frame.say.match(/^(Start\.|Step \d+\.) (.*)$/s) || [null, '', frame.say];
-    put(
-      this.status,
-      h(
-        'span',
-        { class: 'dv-say' },
-        h('b', {}, name, first, ' '),
-        rich(rest),
-        busy && h('span', { class: 'dv-busy' }, ` ${busy}`),
-      ),
-    );
+    put(this.words, h('b', {}, name, first, ' '), rich(rest), busy && h('span', { class: 'dv-busy' }, ` ${busy}`));
     this.status.classList.toggle('dv-long', key.length > 170);
     this.status.title = frame.say;
   }

@@ -17,7 +17,7 @@ import {
 } from '../data/links.js';
 import { createPopover } from './popover.js';
 import { createSettings } from './settings.js';
-import { createShell } from './shell.js';
+import { createShell, decodable } from './shell.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Bridge } from '../data/messages.js' */
@@ -69,10 +69,7 @@ export function mountCompare(root, bridge, config) {
     label: 'Compare',
     onDecode: () => start(null),
     onAgain: () => asked && begin(asked),
-    onCase: (item) => {
-      prepare(item);
-      start(item);
-    },
+    onCase: openCase,
     onFiles: openFiles,
     running: {
       onRest: () => {
@@ -199,6 +196,19 @@ export function mountCompare(root, bridge, config) {
         .map((lane) => makeSlot({ ...lane, model: item.model, prompt: item.prompt })),
     );
     drawSlots();
+  }
+
+  /** One whose model or decoder is not offered here: its recorded trace alone. @param {Case} item */
+  async function openCase(item) {
+    if (!decodable(config, item)) {
+      const reply = await bridge.call('recorded', { name: item.name });
+      if (reply.kind === 'error') return shell.refuse(reply.text);
+      slots.length = 0;
+      openFiles([{ ...reply, name: item.name }]);
+      return shell.showCase(item);
+    }
+    prepare(item);
+    start(item);
   }
 
   /** What a visitor comes with from Watch: a case with its lanes; or its prompt and what it has in common with the lanes that
@@ -373,7 +383,7 @@ export function mountCompare(root, bridge, config) {
       ? { step: link.step, goal: link.step, position: link.position, lane: link.lane, ...link.view }
       : {};
     if (link && same) return viewer.setState(view);
-    const first = config.gallery.find((item) => config.models.includes(item.model));
+    const first = config.gallery.find((item) => decodable(config, item));
     if (!link && left) return takeFrom(left);
     const item = link ?? first;
     if (!item) return;

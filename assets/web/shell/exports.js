@@ -177,8 +177,11 @@ export class Exports {
       return { name: `${base}-${reply.name}`, blob: received(reply) };
     }
     if (kind === 'gif') {
+      const frames = await this.frames();
       /** @type {Made} */
-      const reply = await viewer.order('gif', { frames: await this.frames() });
+      const reply = await viewer.order('gif', { frames });
+      const moments = viewer.last + 1;
+      if (frames.length < moments) viewer.setMessage(thinned(frames.length, moments));
       return { name: `${base}.gif`, blob: received(reply) };
     }
     if (Object.hasOwn(PICTURES, kind))
@@ -297,6 +300,10 @@ export class Exports {
     }
   }
 }
+
+/** @param {number} shown @param {number} all */
+const thinned = (shown, all) =>
+  `The animation shows at most ${shown} of ${all.toLocaleString('en')} moments, evenly spread, so that it stays below 8 MB.`;
 
 const kindOf = (/** @type {Panel} */ panel) => /** @type {PanelKind} */ (panel.constructor);
 const fileOf = (/** @type {Panel} */ panel) => `${kindOf(panel).id}.svg`;

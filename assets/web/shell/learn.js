@@ -1,38 +1,46 @@
-// The Learn tab: a guided tour. Each page drives the real viewer with a real decode, and asks a question it answers.
+// The Learn tab: a guided tour. Each page is a story's: it drives the real viewer with a real decode, and asks before it shows.
 //
 // `mountLearn(root, bridge, config)`; for `bridge` see bridge.js. What comes later is hidden until one steps there.
 
 import { Client } from '../data/client.js';
-import { h, put, setText } from '../draw/dom.js';
+import { choice, h, press, put, setText } from '../draw/dom.js';
 import { createAddress, numberFrom, parameter, viewFrom, viewTo } from '../data/links.js';
+import { createPopover } from './popover.js';
 import { createProjectorButton } from './projector.js';
-import { GLOSSARY, formula } from '../draw/symbols.js';
+import { GLOSSARY } from '../draw/symbols.js';
+import { Story, VIEWS } from './story.js';
+import { tuning } from './tuning.js';
 import { createThemeButton } from './theme.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Bridge, Entry, Request } from '../data/messages.js' */
 /** @import { State } from '../panels/types.js' */
-/** @import { LearnConfig, Lesson } from './types.js' */
+/** @import { Asked, LearnConfig, StoryPage } from './types.js' */
 
 /** @param {HTMLElement} root @param {Bridge} bridge @param {LearnConfig} config */
 export function mountLearn(root, bridge, config) {
   const { lessons } = config;
   let current = -1;
+  let full = false; // everything is shown, not only what the page is about
   /** @type {Request | null} */
   let asked = null; // what the run on screen was started with
   /** @type {Partial<State> & { step: number, position: number }} */
   let opening = { step: 0, position: -1 }; // the view its page begins with, or what its answer shows
+  /** @type {Story | null} */
+  let story = null;
 
-  const title = h('h2', { class: 'dl-title', tabindex: '-1' });
-  const place = h('span', { class: 'dl-place' });
-  const text = h('div', {});
-  const equation = h('p', { class: 'dl-equation', 'aria-label': 'equation' });
-  const task = h('p', { class: 'dl-do' });
-  const question = h('p', {});
-  const answer = h('p', { class: 'dl-answer', role: 'status', hidden: true });
-  const show = h('button', { class: 'dv-btn', type: 'button', onclick: () => reveal() }, 'Show the answer');
-  const back = h('button', { class: 'dv-btn', type: 'button', onclick: () => turnTo(current - 1) }, 'Previous');
-  const next = h('button', { class: 'dv-btn dv-primary', type: 'button', onclick: () => turnTo(current + 1) }, 'Next');
+  const message = h('p', { class: 'dv-warn', role: 'alert', hidden: true });
+  const views = choice('View', VIEWS, (which) => look(which === 'full'));
+  const glossary = createPopover(
+    root,
+    'Glossary',
+    h(
+      'dl',
+      { class: 'dl-glossary' },
+      Object.entries(GLOSSARY).map(([term, meaning]) => [h('dt', {}, term), h('dd', {}, meaning)]),
+    ),
+    false,
+  );
   const contents = h(
     'ol',
     { class: 'dl-contents' },
@@ -40,43 +48,32 @@ export function mountLearn(root, bridge, config) {
       h('li', {}, h('button', { class: 'dw-link', type: 'button', onclick: () => turnTo(n) }, lesson.title)),
     ),
   );
-  const message = h('p', { class: 'dv-warn', role: 'alert', hidden: true });
+  const pages = createPopover(root, 'All pages', contents, false);
+  /** @type {HTMLInputElement} */
+  const later = h('input', {
+    type: 'checkbox',
+    class: 'dv-check',
+    'aria-label': 'hide what comes later',
+    onchange: () => viewer.setState({ hideLater: later.checked }),
+  });
   const viewerBox = h('div', {});
   root.classList.add('dv', 'dw', 'dl');
   put(
     root,
-    h('div', { class: 'dw-tools' }, createProjectorButton(), createThemeButton()),
     h(
       'div',
-      { class: 'dl-frame' },
-      h(
-        'section',
-        { class: 'dv-panel dl-page', 'aria-label': 'Lesson' },
-        h('div', { class: 'dl-head' }, title, place),
-        text,
-        equation,
-        h('h3', {}, 'Do'),
-        task,
-        h('h3', {}, 'Ask'),
-        question,
-        h('div', { class: 'dl-reveal' }, show),
-        answer,
-        message,
-        h('div', { class: 'dl-nav' }, back, next),
-        h('details', {}, h('summary', {}, 'All pages'), contents),
-        h(
-          'details',
-          {},
-          h('summary', {}, 'Glossary'),
-          h(
-            'dl',
-            { class: 'dl-glossary' },
-            Object.entries(GLOSSARY).map(([term, meaning]) => [h('dt', {}, term), h('dd', {}, meaning)]),
-          ),
-        ),
-      ),
-      h('div', { class: 'dl-viewer' }, viewerBox),
+      { class: 'dw-tools' },
+      views,
+      h('label', { class: 'dv-later', title: 'In all panels and exports' }, later, h('span', {}, 'hide later')),
+      pages.button,
+      glossary.button,
+      createProjectorButton(),
+      createThemeButton(),
     ),
+    pages.panel,
+    glossary.panel,
+    message,
+    viewerBox,
   );
 
   const viewer = createViewer(
@@ -87,15 +84,35 @@ export function mountLearn(root, bridge, config) {
         requestRun: () => advance(null),
         ask: (name, data) => client.about(name, data),
       }),
-      onChange: () => address.remember(),
+      ...tuning(bridge, config, {
+        client: () => client,
+        asked: () => /** @type {Asked | null} */ (asked),
+        begin: (what) => {
+          asked = what;
+        },
+      }),
+      onChange: (state) => {
+        later.checked = state.hideLater;
+        address.remember();
+      },
     },
-    { keysFrom: root },
+    {
+      keysFrom: root,
+      more: [
+        (made) =>
+          (story = new Story(made, {
+            onSwitch: () => look(!full),
+            onTurn: (by) => turnTo(current + by),
+            onOpen: turnTo,
+          })),
+      ],
+    },
   );
   const client = new Client(root, bridge, { say: complain, refuse: complain, tell: complain, again: () => asked });
   client.viewer = viewer;
 
   /** The view a page opens with. @param {Partial<State>} show */
-  const usual = ({ order, reach, side, map }) => ({ order, reach, side, map, hideLater: true });
+  const usual = ({ order, reach, side, map, hideLater = true }) => ({ order, reach, side, map, hideLater });
 
   /** @param {Partial<State> & { step: number, position: number }} state @returns {Entry} */
   const placed = ({ step, position, ...view }) => ({
@@ -105,6 +122,7 @@ export function mountLearn(root, bridge, config) {
       step,
       select: position >= 0 ? position : undefined,
       view: viewTo(view, usual(lessons[current].show)),
+      show: full ? 'full' : undefined,
     },
   });
 
@@ -113,22 +131,47 @@ export function mountLearn(root, bridge, config) {
     'Learn',
     () => placed(viewer.getState()),
     (_, same) => {
-      const wanted = parameter('lesson'); // a name, or a number of version 0.2
-      const isWanted = (/** @type {Lesson} */ { name, was }) =>
-        name === wanted || was.includes(numberFrom(wanted) ?? 0);
+      const wanted = parameter('lesson'); // a name, or what links of earlier versions say
+      const isWanted = (/** @type {StoryPage} */ { name, was = [] }) =>
+        name === wanted || was.some((one) => String(one) === wanted);
       const number = Math.max(0, lessons.findIndex(isWanted));
       const [step, position] = [numberFrom(parameter('step')), numberFrom(parameter('select'))];
       const view = viewFrom(parameter('view'), usual(lessons[number].show));
       const state = { ...view, ...(step !== null && { step }), ...(position !== null && { position }) };
-      if (same) viewer.setState(state);
-      else open(number, state);
+      const everything = parameter('show') === 'full';
+      if (same) {
+        if (everything !== full) look(everything);
+        viewer.setState(state);
+      } else {
+        full = everything;
+        open(number, state);
+      }
     },
   );
 
+  /** The page alone, or everything the viewer has; the place stays. @param {boolean} everything */
+  function look(everything) {
+    full = everything;
+    frame();
+    address.remember();
+  }
+
+  function frame() {
+    const lesson = lessons[current];
+    press(views, full ? 'full' : 'story');
+    story?.show(
+      { ...lesson, told, pages: lessons.map(({ name }) => name) },
+      { number: current, of: lessons.length },
+      full,
+    );
+    for (const [n, item] of [...contents.children].entries()) item.classList.toggle('dl-here', n === current);
+  }
+
   /** Another page, chosen by the reader. @param {number} number */
   function turnTo(number) {
+    pages.close();
     open(number);
-    title.focus();
+    story?.title.focus();
   }
 
   /**
@@ -137,26 +180,11 @@ export function mountLearn(root, bridge, config) {
    */
   function open(number, state = {}) {
     current = Math.min(Math.max(number, 0), lessons.length - 1);
-    const lesson = lessons[current];
-    setText(title, lesson.title);
-    setText(place, `${current + 1} of ${lessons.length}`);
-    put(
-      text,
-      lesson.text.map((paragraph) => h('p', {}, paragraph)),
-    );
-    put(equation, formula(lesson.equation));
-    put(task, formula(lesson.do));
-    setText(question, lesson.question);
-    setText(answer, lesson.answer);
-    answer.hidden = true;
-    show.disabled = false;
-    back.disabled = current === 0;
-    next.disabled = current === lessons.length - 1;
-    for (const [n, item] of [...contents.children].entries()) item.classList.toggle('dl-here', n === current);
-    decode(lesson.show, state);
+    frame();
+    decode(lessons[current].show, state);
   }
 
-  /** @param {Lesson['show']} wanted @param {Partial<State>} chosen */
+  /** @param {StoryPage['show']} wanted @param {Partial<State>} chosen */
   function decode(wanted, chosen) {
     const { step = 0, position = -1 } = wanted;
     opening = { step, position, lane: 0, ...viewFrom(null, usual(wanted)), ...chosen };
@@ -183,10 +211,8 @@ export function mountLearn(root, bridge, config) {
     client.advance(steps, lessons[current].show.lanes ? null : client.here, then);
   }
 
-  function reveal() {
-    answer.hidden = false;
-    show.disabled = true;
-    const { reveal: view } = lessons[current];
+  /** Shows what an answer is seen in. @param {Partial<State>} view */
+  function told(view) {
     Object.assign(opening, view); // the decode may not have begun, or be on its way there
     viewer.goal = Math.max(viewer.goal, opening.step);
     viewer.setState({ ...view });

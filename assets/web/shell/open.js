@@ -10,17 +10,15 @@
 import { createAlone } from './alone.js';
 import { byId, h, put, sentenceOf, setText } from '../draw/dom.js';
 import { contents } from './exports.js';
-import { chosenFiles, onDrop, traceName } from './files.js';
-import { bounded, unpack } from '../data/packed.js';
+import { chosenFiles, fetchedFile, onDrop } from './files.js';
+import { unpack } from '../data/packed.js';
 import { readTrace } from '../data/trace.js';
 
 /** @import { Payload } from '../data/types.js' */
 /** @import { Reader } from '../data/types.js' */
 /** @import { Child } from '../draw/types.js' */
-/** @typedef {{ name: string, read(most: number): Promise<Uint8Array> }} Source */
+/** @import { Source } from './files.js' */
 
-const PATIENCE = 30000; // milliseconds another server may take
-const ADDRESS_AT_MOST = 2000; // characters
 const LANES_AT_MOST = 4;
 
 const viewer = createAlone();
@@ -122,32 +120,6 @@ const beside = button('Add beside', true);
 put(tools, button('Open', false), beside);
 onDrop(document.body, (files) => choose(files, false));
 
-// From an address.
-
-/** @param {string} address @returns {Source} */
-function fetched(address) {
-  const short = address.slice(0, 200);
-  return {
-    name: traceName(short.split(/[?#]/)[0].split('/').at(-1) ?? ''),
-    async read(most) {
-      const url = URL.canParse(address, location.href) ? new URL(address, location.href) : null;
-      if (address.length > ADDRESS_AT_MOST || !url || !['http:', 'https:'].includes(url.protocol))
-        throw new Error('?url= must be an http or https address, or a path on this server');
-      const answer = await fetch(url, {
-        credentials: 'omit',
-        referrerPolicy: 'no-referrer',
-        signal: AbortSignal.timeout(PATIENCE),
-      }).catch(() => {
-        throw new Error(
-          `${url.host} did not give it to this page; it must be there, and allow other sites to read it (CORS)`,
-        );
-      });
-      if (!answer.ok || !answer.body) throw new Error(`${url.host} answered ${answer.status}`);
-      return bounded(answer.body, most, `trace file is larger than ${most >> 20} MB`);
-    },
-  };
-}
-
 // From another window. It may send what it likes; what the visitor has opened is only replaced by the visitor.
 
 /** @type {Window | null} */
@@ -179,5 +151,5 @@ show(
   new URLSearchParams(location.search)
     .getAll('url')
     .slice(0, LANES_AT_MOST + 1)
-    .map(fetched),
+    .map((address) => fetchedFile(address)),
 );

@@ -5,6 +5,7 @@
 // How long the region is belongs to the prompt: a length that came with one (of a case, a link, an example) is used for that
 // one, and another prompt has the model's own. A length that was chosen here stays.
 
+import { editsFrom, parameter } from '../data/links.js';
 import { h, put, setText } from '../draw/dom.js';
 import { symbol } from '../draw/symbols.js';
 
@@ -362,3 +363,28 @@ export function createSettings(config) {
 
 /** @param {string} name */
 const pretty = (name) => name.replace(/_/g, ' ').trim();
+
+/**
+ * The decode that the address of the page asks for, which the settings show from then on.
+ * @param {Config} config @param {ReturnType<typeof createSettings>} settings @param {string} text
+ */
+export function linkedDecode(config, settings, text) {
+  const decoder = parameter('decoder') ?? settings.decoder();
+  /** @type {Values} */
+  const values = {};
+  for (const name of settings.names(decoder)) {
+    const value = parameter(name);
+    if (value !== null) values[name] = value.slice(0, 100);
+  }
+  const prompt = text.slice(0, config.limits.prompt + 1);
+  settings.set({ prompt, model: parameter('model'), decoder, settings: values });
+  const model = parameter('model') ?? settings.model();
+  const known = config.models.includes(model) && config.decoders.some((each) => each.name === decoder);
+  return {
+    prompt,
+    model,
+    decoder,
+    settings: known ? settings.values() : values,
+    edits: editsFrom(parameter('edits')),
+  };
+}

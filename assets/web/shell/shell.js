@@ -3,8 +3,9 @@
 
 import { Client } from '../data/client.js';
 import { keepFile } from '../data/kept.js';
-import { h, oneStop, put, setText } from '../draw/dom.js';
-import { onDrop, readFile, traceName } from './files.js';
+import { linkedFiles } from '../data/links.js';
+import { h, oneStop, put, sentenceOf, setText } from '../draw/dom.js';
+import { fetchedFile, onDrop, readFile, traceName } from './files.js';
 import { createPicture } from './picture.js';
 import { createPopover } from './popover.js';
 import { createProjectorButton } from './projector.js';
@@ -13,6 +14,12 @@ import { createWords } from './words.js';
 
 /** @import { Bridge } from '../data/messages.js' */
 /** @import { Case, Config, OpenedTrace, Shelled } from './types.js' */
+
+const HUB = 'huggingface.co'; // where `?url=` may lead; the page's content policy allows no other
+
+/** Whether a case can be decoded here; if not, its recorded trace is shown. @param {Config} config @param {Case} item */
+export const decodable = ({ models, decoders }, item) =>
+  models.includes(item.model) && decoders.some(({ name }) => name === item.decoder);
 
 /** @param {HTMLElement} root @param {Bridge} bridge @param {Config} config @param {Shelled} tab */
 export function createShell(
@@ -57,14 +64,16 @@ export function createShell(
           onCase(item);
         },
       },
-      item.name,
+      item.by ? `${item.name} · ${item.model.split('/').at(-1)}` : item.name,
     ),
   );
   const examples = h(
     'div',
     { class: 'dw-gallery', role: 'group', 'aria-label': 'Gallery' },
-    h('span', { class: 'dw-try' }, 'Try'),
-    chips,
+    [...new Set(config.gallery.map(({ question }) => question))].map((question) => [
+      h('span', { class: 'dw-try' }, question),
+      chips.filter((_, n) => config.gallery[n].question === question),
+    ]),
   );
   const stopAt = oneStop(examples);
   const look = h('p', { class: 'dw-look', hidden: true });
@@ -172,8 +181,8 @@ export function createShell(
   /** Marks the gallery case that is on screen, or none. @param {Case | null} [item] */
   function showCase(item) {
     aboutPanel.button.hidden = !item; // beside the row: before that is measured
-    for (const chip of chips) {
-      const shown = chip.textContent === item?.name;
+    for (const [number, chip] of chips.entries()) {
+      const shown = config.gallery[number].name === item?.name;
       chip.setAttribute('aria-pressed', String(shown));
       if (!shown) continue;
       // The row scrolls sideways where it is narrow; scrollIntoView would move the page as well.
@@ -184,13 +193,19 @@ export function createShell(
     setText(look, item?.look || '');
     look.hidden = !item?.look;
     aboutPanel.close();
-    if (item) put(about, h('h3', {}, item.name), h('p', {}, item.look), h('p', {}, item.why));
+    if (!item) return;
+    const whose = item.by && `Recorded on ${item.model} by ${item.by}, ${item.licence}.`;
+    put(
+      about,
+      h('h3', {}, item.name),
+      [item.look, item.why, whose].filter(Boolean).map((text) => h('p', {}, text)),
+    );
   }
 
   onDrop(root, (files) => openFiles(files));
 
   /**
-   * Trace files that were chosen or dropped, all or none of them: the server's answers go to the tab.
+   * Trace files that were chosen or dropped, all or none of them: the server's answers go to the tab. Resolves to what was wrong.
    * @param {Iterable<File>} files @param {string[]} [names]
    */
   async function openFiles(files, names = []) {
@@ -198,35 +213,54 @@ export function createShell(
     file.value = '';
     /** @type {OpenedTrace[]} */
     const replies = [];
+    const wrong = (/** @type {string} */ text, name = '') => {
+      const sentence = name && chosen.length > 1 ? `${name}: ${text}` : text;
+      refuse(sentence);
+      return sentence;
+    };
     if (chosen.length > config.limits.compared)
-      return say(`At most ${config.limits.compared} traces are shown side by side.`);
+      return wrong(`At most ${config.limits.compared} traces are shown side by side.`);
     for (const [number, one] of chosen.entries()) {
       const name = names[number] ?? traceName(one.name);
-      const wrong = (/** @type {string} */ text) => refuse(chosen.length > 1 ? `${name}: ${text}` : text);
-      if (one.size > config.limits.upload) return wrong(`That file is larger than ${config.limits.upload >> 20} MB.`);
+      if (one.size > config.limits.upload)
+        return wrong(`That file is larger than ${config.limits.upload >> 20} MB.`, name);
       const reply = await bridge.call('open_trace', { name, data: await readFile(one) });
-      if (reply.kind === 'error') return wrong(reply.text);
+      if (reply.kind === 'error') return wrong(reply.text, name);
       keepFile(reply.run, name, one);
       replies.push({ ...reply, name });
     }
     if (replies.length) onFiles(replies);
+    return null;
+  }
+
+  /** Traces that an address names, fetched by this browser from the hub. Resolves to what was wrong. @param {string[]} addresses */
+  async function openLinked(addresses) {
+    tell(`Fetching from ${HUB} …`);
+    const sources = addresses.slice(0, config.limits.compared + 1).map((each) => fetchedFile(each, HUB));
+    try {
+      const files = sources.map(async ({ name, read }) => new File([await read(config.limits.upload)], name));
+      return await openFiles(await Promise.all(files));
+    } catch (error) {
+      return sentenceOf(error);
+    } finally {
+      tell(null);
+    }
   }
 
   /** Puts the address of what is on screen on the clipboard. */
   async function copyLink() {
     const why = unlinked();
     if (why) return tell(why);
+    const held = linkedFiles().length
+      ? 'In it is the address of the trace, which whoever opens it fetches from there.'
+      : 'In it are the prompt, the model’s name, the settings and any edits; whoever opens it decodes anew.';
     try {
       await navigator.clipboard.writeText(location.href);
-      tell(
-        'The link to this view is on the clipboard. In it are the prompt, the model’s name, the settings and any edits; whoever opens it decodes anew.',
-      );
+      tell(`The link to this view is on the clipboard. ${held}`);
     } catch {
-      tell(
-        'The address bar holds the link to this view, with the prompt, the model’s name, the settings and any edits in it.',
-      );
+      tell(`The address bar holds the link to this view. ${held}`);
     }
   }
 
-  return { prompt, words, viewerBox, picture, client, say, refuse, shows, showCase, openFiles };
+  return { prompt, words, viewerBox, picture, client, say, refuse, shows, showCase, openFiles, openLinked };
 }

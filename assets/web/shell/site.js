@@ -8,7 +8,7 @@ import { isAmong } from './results.js';
 import { unpack } from '../data/packed.js';
 
 /** @import { Bridge, Refused, Reply, Request } from '../data/messages.js' */
-/** @import { Lesson, Mount, Run } from './types.js' */
+/** @import { Mount, Run, StoryPage } from './types.js' */
 
 /** @type {Record<string, Mount<any>>} */
 const MOUNTS = { learn: mountLearn, results: mountLab }; // each with what its own page holds
@@ -17,7 +17,7 @@ const SILENCE = { kind: 'error', text: 'A file of this site did not arrive; load
 /** @param {Request} show */
 const questionOf = ({ prompt, lanes, decoder, settings }) => JSON.stringify([prompt, lanes, decoder, settings]);
 
-/** A bridge (see bridge.js) to files. @param {{ lessons?: Lesson[] }} config @returns {Bridge} */
+/** A bridge (see bridge.js) to files. @param {{ lessons?: StoryPage[] }} config @returns {Bridge} */
 function recorded({ lessons = [] }) {
   /** @type {Map<string, Promise<any>>} what files hold */
   const files = new Map();

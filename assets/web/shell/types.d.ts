@@ -1,9 +1,9 @@
 // What the tabs know of each other, and what a page is built from (visual/server/opening.py, lab.py, cases.py).
 
 import type { Bridge, Host, Reply } from '../data/messages.js';
-import type { Payload, Right } from '../data/types.js';
+import type { Payload } from '../data/types.js';
 import type { Child } from '../draw/types.js';
-import type { Edit, Panel, State, Viewer } from '../panels/types.js';
+import type { Edit, Other, Page, Panel, State, Viewer } from '../panels/types.js';
 
 export type Value = string | number | boolean | null;
 export type Values = Record<string, Value>;
@@ -56,31 +56,28 @@ export type Look = Partial<State> & { goal?: number };
 /** A case of the gallery. */
 export interface Case {
   name: string;
-  hook: string;
+  /** What it answers; chips stand by it. */
+  question: string;
+  hook?: string;
   prompt: string;
   model: string;
   decoder: string;
   settings: Values;
   lanes: Decoded[];
   look: string;
-  why: string;
+  why?: string;
+  shows?: { position?: number; versus?: object }[];
   step?: number;
   select?: number;
+  /** Of a case that somebody recorded: who, and under which licence. */
+  by?: string;
+  licence?: string;
 }
 
 export interface Card {
   about: string;
   images: boolean;
   think: boolean;
-}
-
-/** What another decoder made of the opening's prompt. */
-export interface Other {
-  name: string;
-  setting: string;
-  answer: string;
-  right: Right;
-  passes: number;
 }
 
 /** What Watch and Compare are built from. */
@@ -103,6 +100,8 @@ export interface Checked {
   unknown?: string[];
   instead?: string | null;
   text?: string;
+  /** What is to be known before so long a run. */
+  note?: string;
 }
 
 /** A small task of a model with a closed list of words. */
@@ -112,23 +111,16 @@ export interface World {
   gen_length: number | null;
 }
 
-export interface Lesson {
-  /** What links call it. */
-  name: string;
-  /** The pages of version 0.2 that it stands for, by the numbers that links had then. */
-  was: number[];
-  title: string;
-  text: string[];
-  equation: string;
-  do: string;
-  question: string;
-  answer: string;
-  show: Decoded & Partial<State> & { prompt: string; lanes?: Decoded[] };
-  reveal: Partial<State>;
+/** A page of a story as it is written down: what it shows of which decode, and what its sentences claim. */
+export interface StoryPage extends Page {
+  /** What links called it before, a name or a number. */
+  was?: (number | string)[];
+  show: Decoded & Partial<State> & { prompt: string; model?: string; lanes?: Decoded[] };
 }
 
 export interface LearnConfig {
-  lessons: Lesson[];
+  decoders?: Decoder[];
+  lessons: StoryPage[];
 }
 
 /** A chart as the library takes it that draws it. */

@@ -16,7 +16,7 @@
 //   { step, position, lane } and what the panels add: order, reach, attention, graph, side, map, hideLater
 //
 // What a host can do, and the options, stand in types.d.ts, beside this file and in panels. What it tells the viewer:
-//   setBusy(text | null)                a run is going on: Step and Run to end wait, Stop appears if requestStop exists
+//   setBusy(text | null, share)         a run is going on: Step and Run to end wait, Stop appears if requestStop exists
 //   setMessage(text | null)             an error sentence, shown until dismissed; setBranches([{ id, name }], currentId)
 //   setTitle(text | null)               what is shown, for the names of files; without one it is the decoder
 //
@@ -26,16 +26,20 @@ import { h, put, readTheme, sentenceOf, whole } from '../draw/dom.js';
 import { Exports } from './exports.js';
 import { Branches, Message } from './extras.js';
 import { PANELS } from '../panels/panel.js';
+import { actionsOf } from './keys.js';
 import { capacity } from '../draw/axis.js';
 import { Transport } from '../panels/transport.js';
 import { Lane } from '../data/unpack.js';
 
 /** @import { Payload, StepPayload } from '../data/types.js' */
 /** @import { Theme } from '../draw/types.js' */
-/** @import { Panel, PanelKind, State, ViewerHost } from '../panels/types.js' */
+/** @import { Page, Panel, PanelKind, State, ViewerHost } from '../panels/types.js' */
 /** @import { Look, ViewerOptions } from './types.js' */
 
 const TYPING = 'input:not([type=checkbox]), textarea, select, [contenteditable]:not([contenteditable=false])';
+
+const CHIPS = 64; // positions, at most, of what is shown as chips
+const LARGE = 30; // tokens, at most, that are large in a story
 
 /** @type {Viewer | null} */
 let active = null; // the viewer that keys go to while the focus is on the page itself
@@ -72,7 +76,8 @@ export class Viewer {
     this.state = Object.assign({ step: 0, position: -1, lane: 0 }, ...KINDS.map((kind) => kind.state));
     this.assign(options.state);
     this.drawnWidth = 0;
-    this.short = false;
+    /** @type {Page | null} */
+    this.page = null;
     this.goal = Infinity;
     this.coming = false;
     /** @type {Promise<unknown>} */
@@ -89,9 +94,9 @@ export class Viewer {
     this.panels.push(...(options.more ?? []).map((make) => make(this)));
     root.classList.add('dv', 'dv-empty');
     root.classList.toggle('dv-still', this.still);
-    const boxes = (/** @type {boolean} */ above) =>
-      this.panels.filter((panel) => !!kindOf(panel).above === above).map((panel) => panel.box);
-    this.body = h('div', { class: 'dv-body' }, boxes(false));
+    const boxes = (above = false) =>
+      this.panels.filter((panel) => !!kindOf(panel).above === above).map(({ box }) => box);
+    this.body = h('div', { class: 'dv-body' }, boxes());
     put(
       root,
       options.prompt && h('p', { class: 'dv-prompt' }, h('bdi', {}, options.prompt)),
@@ -208,10 +213,10 @@ export class Viewer {
     else this.set(state);
   }
 
-  /** @param {string | null} text */
-  setBusy(text) {
+  /** @param {string | null} text @param {number | null} [share] how far it is, from 0 to 1 */
+  setBusy(text, share) {
     this.root.setAttribute('aria-busy', String(!!text));
-    this.transport.setBusy(text);
+    this.transport.setBusy(text, share);
   }
 
   /** @param {string | null} text */
@@ -227,11 +232,21 @@ export class Viewer {
     this.branches.show(branches, current);
   }
 
-  /** The short view: tokens large, the free rows of the score, and the panels that say they are for it (`static brief`). @param {boolean} on */
-  setShort(on) {
-    this.short = on;
-    this.root.classList.toggle('dv-short', on);
+  /** @param {string | null} [title] */
+  setTitle(title) {
+    this.title = title;
+  }
+
+  /** A page of a story, with the tokens large and the panels that it names; null: everything. @param {Page | null} page */
+  setPage(page) {
+    this.page = page;
+    this.root.classList.toggle('dv-short', !!page);
     this.redraw();
+  }
+
+  /** Whether a panel is in view: everything is, or a page of a story names it. @param {string} id */
+  named(id) {
+    return !this.page || [this.page.panel, 'tokens', 'find', 'story', this.page.ask && 'ask'].flat().includes(id);
   }
 
   /** Whether four columns fit side by side. */
@@ -239,14 +254,16 @@ export class Viewer {
     return this.root.clientWidth >= 1500;
   }
 
-  /** The size of the tokens in the short view. */
-  get grid() {
-    return !this.short || this.lanes.length > 1 ? undefined : this.root.clientWidth <= 640 ? 'tall' : 'huge';
+  /** Whether tokens are text and the score is a map: more positions than chips are read for. A board is no text. */
+  get long() {
+    return this.lanes.some(({ length, board }) => length > CHIPS && !board);
   }
 
-  /** @param {string | null} [title] */
-  setTitle(title) {
-    this.title = title;
+  /** The size of the tokens in a story. */
+  get grid() {
+    const [{ board, length }, ...others] = this.lanes;
+    if (!this.page || others.length || board || length > LARGE) return undefined;
+    return this.root.clientWidth <= 640 ? 'tall' : 'huge';
   }
 
   destroy() {
@@ -259,7 +276,7 @@ export class Viewer {
     if (active === this) active = null;
     this.lanes = [];
     put(this.root);
-    this.root.classList.remove('dv', 'dv-empty', 'dv-still', 'dv-beside');
+    this.root.classList.remove('dv', 'dv-empty', 'dv-still', 'dv-beside', 'dv-reading');
   }
 
   // State.
@@ -378,39 +395,11 @@ export class Viewer {
       event.preventDefault();
       return;
     }
-    const { step, position } = this.state;
-    const pressesItself = target.type === 'checkbox' || (target.closest?.('button') && !target.dataset.position);
-    /** @type {Record<string, false | (() => void)>} */
-    const actions = {
-      ArrowLeft: () => this.setStep(step - 1),
-      ArrowRight: () => {
-        this.transport.pause();
-        this.transport.forward();
-      },
-      Home: () => this.setStep(0),
-      End: () => this.setStep(this.last),
-      ArrowUp: () => this.select(Math.max(0, position - 1)),
-      ArrowDown: () => this.select(Math.min(this.lane.length - 1, position + 1)),
-      ' ': !pressesItself && (() => this.transport.play()),
-      n: () => this.revocation(1),
-      p: () => this.revocation(-1),
-    };
-    for (const panel of this.panels)
-      for (const [name, act] of Object.entries(kindOf(panel).shortcuts ?? {})) actions[name] = () => act(this, panel);
+    const actions = actionsOf(this, target);
     const action = Object.hasOwn(actions, key) && actions[key];
     if (!action) return;
     event.preventDefault();
     action();
-  }
-
-  /** To the next or the previous step at which something was revoked. @param {1 | -1} direction */
-  revocation(direction) {
-    for (let step = this.state.step + direction; step >= 0 && step <= this.last; step += direction) {
-      if (this.lanes.some((lane) => lane.frames[step]?.revokes)) {
-        this.setStep(step);
-        return;
-      }
-    }
   }
 
   // Drawing.
@@ -429,11 +418,11 @@ export class Viewer {
     this.root.dataset.size = width <= 640 ? 'narrow' : width <= 1000 ? 'medium' : 'wide';
     this.theme = readTheme(this.root);
     this.steps = capacity(this.last, this.finished);
+    this.root.classList.toggle('dv-long-text', this.long);
     this.root.dataset.side = this.state.side;
     for (const panel of this.panels) {
-      panel.box.hidden =
-        kindOf(panel).fits?.(this.lane, this) === false ||
-        !!(this.short ? !kindOf(panel).brief : kindOf(panel).onlyBrief);
+      const { id, story, fits } = kindOf(panel);
+      panel.box.hidden = !(this.page || !story) || !this.named(story ?? id) || fits?.(this.lane, this) === false;
     }
     for (const panel of this.panels) if (!panel.box.hidden) panel.prepare(); // its width is known when the others are there or gone
   }

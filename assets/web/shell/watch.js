@@ -4,12 +4,11 @@
 
 import { keptFile } from '../data/kept.js';
 import { choice, h, keep, press, put, recall } from '../draw/dom.js';
-import { First } from './first.js';
 import {
   createAddress,
-  editsFrom,
   editsTo,
   leave,
+  linkedFiles,
   numberFrom,
   onWanted,
   openComparison,
@@ -19,37 +18,38 @@ import {
   viewFrom,
   viewTo,
 } from '../data/links.js';
+import { caseOf, pageOf } from './cases.js';
 import { createPopover } from './popover.js';
-import { createSettings } from './settings.js';
-import { createShell } from './shell.js';
+import { createSettings, linkedDecode } from './settings.js';
+import { createShell, decodable } from './shell.js';
+import { Story, VIEWS } from './story.js';
+import { tuning } from './tuning.js';
 import { createViewer } from './viewer.js';
 
 /** @import { Branch, Bridge, Reply } from '../data/messages.js' */
-/** @import { Edit, Panel, Viewer } from '../panels/types.js' */
+/** @import { Edit } from '../panels/types.js' */
 /** @import { Asked, Case, Config, Look, OpenedTrace, Values, Wanted } from './types.js' */
 
 const VIEW = 'dard-view'; // which view a visitor chose: story or full
-/** @type {[string, string, string][]} */
-const VIEWS = [
-  ['story', 'Story', 'The opening, which plays itself (f)'],
-  ['full', 'Everything', 'Prompt, settings, score, inspector, mask (f)'],
-];
-const EXPORTS = { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' };
 const NO_MODEL = 'This trace was opened from a file and has no model behind it; decode its prompt to go on.';
 
 /** @param {HTMLElement} root @param {Bridge} bridge @param {Config} config */
 export function mountWatch(root, bridge, config) {
-  /** @type {Asked | null} */
-  let asked = null; // what the run on screen was started with; none for a trace from a file
+  let asked = /** @type {Asked | null} */ (null); // what the run on screen was started with; none for a file's trace
   /** @type {Edit[][]} */
   let edits = [[]]; // of every branch, what leads to it
   /** @type {Pick<Asked, 'decoder' | 'model'> | null} */
   let shown = null; // of the run on screen
+  /** @type {string | undefined} */
+  let linked; // where the trace on screen was fetched
+  let full = true; // everything is shown, not only the page of a story
+  /** @type {Case | null} */
+  let example = null; // the case that is on screen
 
   const settings = createSettings(config);
   const summary = h('span', { class: 'dw-summary' });
   const change = createPopover(root, 'Change', settings.element);
-  const views = choice('View', VIEWS, (which) => (which === 'story' ? showStory() : showFull()));
+  const views = choice('View', VIEWS, (which) => look(which === 'full'));
   const shell = createShell(root, bridge, config, {
     label: 'Decode',
     onDecode: decode,
@@ -78,14 +78,15 @@ export function mountWatch(root, bridge, config) {
       },
     },
     unlinked: () =>
-      asked ? null : 'A trace from a file has no link; send the file itself, or decode its prompt here.',
-    tools: config.opening ? [views] : [],
+      asked || linkedFiles().length
+        ? null
+        : 'A trace from a file has no link; send the file itself, or decode its prompt here.',
+    tools: [views],
     aside: [h('div', { class: 'dw-settings' }, summary, change.button), change.panel],
   });
   const { client, prompt, say } = shell;
 
-  /** @type {First | null} */
-  let first = null; // the short view, if this page has one
+  let story = /** @type {Story | null} */ (null);
   const viewer = createViewer(
     shell.viewerBox,
     {
@@ -102,70 +103,68 @@ export function mountWatch(root, bridge, config) {
         new Promise((answer) => {
           withRun(() => answer(client.about(name, data)));
         }),
+      ...tuning(bridge, config, { client: () => client, asked: () => asked, begin }),
       switchBranch: (id) => client.replace(() => client.look(id).then((found) => found && client.show(found[0]))),
       compareBranches: (a, b) => client.replace(() => client.sideBySide(a, b)),
       onChange: () => address.remember(),
     },
-    { exports: EXPORTS, keysFrom: root, more: opened() },
+    {
+      exports: { trace: 'Trace (.json.gz)', html: 'Replay page (.html)' },
+      keysFrom: root,
+      more: [(made) => (story = new Story(made, { onSwitch: () => look(!full), onTurn: turn, next: further() }))],
+    },
   );
   client.viewer = viewer;
 
-  /** The short view, where this page has one. @returns {((viewer: Viewer) => Panel)[]} */
-  function opened() {
-    if (!config.opening) return [];
-    const [item] = config.gallery;
-    const { others } = config.opening;
-    const clashing = config.gallery.find((each) => each.name === 'Clashing');
+  /** Where one may go from a story. @returns {[string, () => void][]} */
+  function further() {
+    const clashing = config.gallery.find((each) => each.name === 'A Sudoku that clashes');
     /** @type {[string, () => void][]} */
-    const next = [
+    const ways = [
       ['why this works, page by page', () => showTab('Learn')],
       [
         'a sentence of your own',
         () => {
-          showFull();
+          look(true);
           prompt.focus();
           prompt.select();
         },
       ],
-      ['decoders side by side', () => openComparison(item)],
+      ['decoders side by side', () => openComparison(example ?? { ...request(), lanes: config.gallery[0].lanes })],
     ];
-    if (clashing)
-      next.unshift([
-        'a Sudoku that clashes with itself',
-        () => {
-          showFull();
-          openCase(clashing);
-        },
-      ]);
-    const onSwitch = () => (viewer.short ? showFull() : showStory());
-    return [(made) => (first = new First(made, { hook: item.hook, others, next, onSwitch }))];
+    if (clashing) ways.unshift(['a Sudoku that clashes with itself', () => openCase(clashing)]);
+    return ways;
   }
 
-  /** @param {boolean} on */
-  function setShort(on) {
-    press(views, on ? 'story' : 'full');
-    root.classList.toggle('dw-short', on);
-    viewer.setShort(on);
+  /** Draws the frame of what is on screen; another case is another page. */
+  function frame() {
+    const number = example ? config.gallery.indexOf(example) : 0;
+    press(views, full ? 'full' : 'story');
+    root.classList.toggle('dw-short', !full);
+    story?.show(pageOf(config, example, prompt.value), { number, of: example ? config.gallery.length : 1 }, full);
   }
 
-  /** Everything, now and whenever this visitor comes back. */
-  function showFull() {
-    keep(VIEW, 'full');
-    setShort(false);
+  /** A story or everything, now and whenever this visitor comes back; the place stays. @param {boolean} everything */
+  function look(everything) {
+    keep(VIEW, everything ? 'full' : 'story');
+    show(everything);
     scrollTo(0, 0); // what one came from is below the fold of a small screen
     address.remember();
   }
 
-  /** The opening from its beginning, whatever is on screen; Back leads there again. */
-  function showStory() {
-    keep(VIEW, 'story');
-    scrollTo(0, 0);
-    client.replace(() => {
-      say(null);
-      shell.showCase(null);
-      viewer.setBranches([]);
-      openFirst(true);
-    });
+  /** @param {boolean} everything @param {Case | null} [item] */
+  function show(everything, item = example) {
+    full = everything;
+    example = item;
+    shell.showCase(item);
+    frame();
+  }
+
+  /** To the next case, or the one before. @param {number} by */
+  function turn(by) {
+    const item = example && config.gallery[config.gallery.indexOf(example) + by];
+    if (item === config.gallery[0]) client.replace(() => openFirst(!full));
+    else if (item) openCase(item);
   }
 
   /** @returns {Asked} */
@@ -186,7 +185,7 @@ export function mountWatch(root, bridge, config) {
     start(
       request(),
       () => {
-        shell.showCase(null);
+        show(full, null);
         if (!still) viewer.play();
         advance(null);
       },
@@ -211,8 +210,9 @@ export function mountWatch(root, bridge, config) {
     );
   }
 
-  /** @param {Asked} what @param {Reply} reply */
-  function begin(what, reply) {
+  /** @param {Asked} what @param {Reply} reply @param {boolean} [moved] its settings were moved, not chosen here */
+  function begin(what, reply, moved) {
+    if (moved) settings.set(what);
     asked = shown = what;
     leave(what);
     edits = [[]];
@@ -262,13 +262,13 @@ export function mountWatch(root, bridge, config) {
 
   /** @param {Case} item */
   function openCase(item) {
-    if (!config.models.includes(item.model)) return void replayCase(item);
+    if (!decodable(config, item)) return void replayCase(item);
     prompt.value = item.prompt;
     settings.set(item);
     start(request(), () => {
-      shell.showCase(item);
+      show(full, item);
       if (item.select != null) viewer.select(item.select);
-      advance(null, () => viewer.setStep(item.step ?? 0));
+      advance(null, () => (full ? viewer.setStep(item.step ?? 0) : story?.begin()));
     });
   }
 
@@ -278,7 +278,7 @@ export function mountWatch(root, bridge, config) {
     if (reply.kind === 'error') return shell.refuse(reply.text);
     client.replace(() => {
       showRecorded(reply, { step: item.step ?? 0, position: item.select ?? -1 });
-      shell.showCase(item);
+      show(full, item);
     });
   }
 
@@ -291,16 +291,25 @@ export function mountWatch(root, bridge, config) {
         lanes: [reply, ...others].map(({ run, name }) => ({ opened: run, name })),
       });
     client.replace(() => {
-      setShort(false);
       showRecorded(reply, { step: 0 });
-      shell.showCase(null);
+      show(true, null);
     });
+  }
+
+  /** What a link names by its address; what cannot be had is told above the first case. @param {string[]} addresses */
+  async function openAddresses(addresses) {
+    show(true, null);
+    const wrong = await shell.openLinked(addresses);
+    if (wrong) openFirst(false);
+    if (wrong) say(wrong);
+    else if (addresses.length === 1) linked = addresses[0];
   }
 
   /** A trace with no model behind it, and the prompt and settings it was made with. @param {Reply} reply @param {Look} state */
   function showRecorded(reply, state) {
     const { prompt: text, model, decoder, settings: used } = reply.payload;
     asked = null;
+    linked = undefined;
     shown = { decoder, model };
     say(null);
     prompt.value = text;
@@ -318,8 +327,9 @@ export function mountWatch(root, bridge, config) {
     'Watch',
     () => {
       const state = viewer.getState();
-      if (viewer.short) return { place: 'first', values: { show: 'story' } };
-      if (!asked) return client.run && { place: ['file', client.run.key], values: {} };
+      const select = state.position >= 0 ? state.position : undefined;
+      if (!full && !client.run) return { place: 'first', values: { show: 'story', step: state.step || undefined } };
+      if (!asked) return client.run && { place: ['file', client.run.key], values: { url: linked } };
       const { prompt: text, model, decoder } = asked;
       const unusual = settings.unusual(model, decoder, asked.settings);
       const lane = client.run ? client.here : { branch: 0, steps: viewer.last };
@@ -332,8 +342,9 @@ export function mountWatch(root, bridge, config) {
         edits: leads,
         ran: lane.steps,
         step: state.step,
-        select: state.position >= 0 ? state.position : undefined,
+        select,
         view: viewTo(state),
+        show: full ? undefined : 'story',
       };
       return { place: [text, model, decoder, unusual, leads], values };
     },
@@ -342,12 +353,12 @@ export function mountWatch(root, bridge, config) {
 
   /** What another tab asks for: a trace file, or a decode. @param {Wanted} what */
   function openWanted({ files, names, ...what }) {
-    setShort(false);
+    show(true, null);
     if (files) return void shell.openFiles(files, names);
     prompt.value = what.prompt ?? '';
     settings.set({ ...what, decoder: what.decoder ?? settings.decoder() });
     start(request(), () => {
-      shell.showCase(null);
+      show(true, null);
       advance(null);
     });
   }
@@ -356,37 +367,26 @@ export function mountWatch(root, bridge, config) {
   function restore(place, same) {
     const other = takeWanted('Watch');
     if (other) return openWanted(other);
-    if (parameter('prompt') !== null) setShort(false);
+    const told = parameter('show') === 'story';
     const [ran, step, select] = ['ran', 'step', 'select'].map((name) => numberFrom(parameter(name)));
     const view = {
       ...viewFrom(parameter('view')),
       ...(step !== null && { step }),
       ...(select !== null && { position: select }),
     };
-    if (same) return viewer.setState(view);
+    if (same) {
+      if (told === full) show(!told);
+      return viewer.setState(view);
+    }
     const [kind, key] = Array.isArray(place) ? place : [];
+    const addresses = linkedFiles();
+    if (addresses.length) return openAddresses(addresses);
     if (kind === 'file' && !parameter('prompt')) return openAgain(key);
     const text = parameter('prompt');
-    if (text === null) return openFirst();
-    const decoder = parameter('decoder') ?? settings.decoder();
-    /** @type {Values} */
-    const values = {};
-    for (const name of settings.names(decoder)) {
-      const value = parameter(name);
-      if (value !== null) values[name] = value.slice(0, 100);
-    }
-    prompt.value = text.slice(0, config.limits.prompt + 1);
-    settings.set({ prompt: prompt.value, model: parameter('model'), decoder, settings: values });
-    const model = parameter('model') ?? settings.model();
-    const known = config.models.includes(model) && config.decoders.some((each) => each.name === decoder);
-    const wanted = {
-      prompt: prompt.value,
-      model,
-      decoder,
-      settings: known ? settings.values() : values,
-      edits: editsFrom(parameter('edits')),
-    };
-    shell.showCase(null);
+    if (text === null) return openFirst(undefined, step ?? undefined);
+    const wanted = linkedDecode(config, settings, text);
+    prompt.value = wanted.prompt;
+    show(!told, caseOf(config.gallery, wanted));
     start(
       wanted,
       () => {
@@ -407,22 +407,27 @@ export function mountWatch(root, bridge, config) {
     say(reply.text);
   }
 
-  /** The first case; a link says which view of it, or else what this visitor chose before. */
-  function openFirst(short = (parameter('show') ?? recall(VIEW)) !== 'full') {
+  /**
+   * The first case; a link says which view of it and where, or else what this visitor chose before.
+   * @param {boolean} [short] @param {number} [step]
+   */
+  function openFirst(short = (parameter('show') ?? recall(VIEW)) !== 'full', step = undefined) {
     const item = config.gallery[0];
     if (!item) return;
-    if (!config.models.includes(item.model)) return void replayCase(item);
+    if (!decodable(config, item)) return void replayCase(item);
     prompt.value = item.prompt;
     settings.set({ ...item, model: null });
     if (!config.opening) return start(request(), () => viewer.select(item.select ?? 0));
     client.run = null;
     asked = shown = request();
     edits = [[]];
+    say(null);
+    viewer.setBranches([]);
     shell.shows(prompt.value);
-    setShort(short);
+    show(!short, item);
     viewer
-      .load(config.opening.payload, { step: 0, position: item.select ?? 0 })
-      .then(() => viewer.short && first?.begin());
+      .load(config.opening.payload, { step: step ?? 0, position: item.select ?? 0 })
+      .then(() => !full && step === undefined && story?.begin());
     address.rest();
   }
 

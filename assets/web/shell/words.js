@@ -68,7 +68,7 @@ export function createWords(root, bridge, prompt, host) {
     const knows = told.get(model);
     learn(knows?.kind === 'knows' ? knows : NOTHING);
     const refused = request.prompt.trim() ? reply.text : null;
-    setText(said, refused ?? '');
+    setText(said, refused ?? reply.note ?? '');
     other.hidden = !refused || !reply.instead;
     other.value = reply.instead ?? '';
     setText(other, `Use ${other.value} instead`);

@@ -1,0 +1,172 @@
+// Two guesses for one blank, and the share of the first one in the mix. One guesses the share first, on the same bar; then it is
+// drawn below, with how it came about. Which share that is, and what pulled it, the trace says of its columns and paths.
+
+import { h, put, setText, twoShort } from '../draw/dom.js';
+import { rich } from '../draw/symbols.js';
+import { LETTER, Lane } from '../data/unpack.js';
+
+/** @import { Frame } from '../data/frame.js' */
+/** @import { Viewer } from './types.js' */
+
+export const NEAR = 0.1; // a guess this far away still counts
+
+export class Weight {
+  static id = 'weight';
+
+  static story = 'weight';
+
+  static title = 'Weight';
+
+  guess = 0.5;
+
+  checked = false;
+
+  drawn = '';
+
+  /** @param {Viewer} viewer */
+  constructor(viewer) {
+    this.viewer = viewer;
+    this.title = h('h2', {}, '');
+    this.guesses = h('div', { class: 'dv-wguesses' });
+    this.input = h('input', {
+      type: 'range',
+      class: 'dv-wdrag',
+      min: 0,
+      max: 1,
+      step: 0.01,
+      oninput: () => {
+        this.guess = Number(this.input.value);
+        this.bars();
+      },
+    });
+    this.mine = h('div', { class: 'dv-wbar dv-wmine' }, h('i', {}), h('b', {}));
+    this.real = h('div', { class: 'dv-wbar' }, h('i', {}), h('b', {}));
+    this.ends = h('div', { class: 'dv-wends' });
+    this.button = h('button', { type: 'button', class: 'dv-btn dv-primary', onclick: () => this.check() }, 'Check');
+    this.result = h('p', { class: 'dv-wsaid', role: 'status' });
+    this.message = h('p', { class: 'dv-shmessage', hidden: true });
+    this.body = h(
+      'div',
+      {},
+      this.title,
+      this.guesses,
+      this.ends,
+      h('div', { class: 'dv-wrow' }, this.mine, this.input),
+      this.real,
+      h('div', { class: 'dv-wfoot' }, this.button, this.result),
+    );
+    this.box = h(
+      'section',
+      { class: 'dv-panel dv-p-weight', 'aria-label': 'two guesses and their weight' },
+      this.message,
+      this.body,
+    );
+  }
+
+  /** @param {Lane} lane */
+  static fits(lane) {
+    return !!lane.mapped && lane.about.paths.length > 1;
+  }
+
+  get frame() {
+    return this.viewer.lane.at(this.viewer.state.step);
+  }
+
+  /** The share at the selected position; null where none was needed. */
+  get share() {
+    const { lane, state } = this.viewer;
+    return lane.mapped ? Lane.value(this.frame, lane.mapped.name, state.position) : null;
+  }
+
+  get lacking() {
+    const { lane, state } = this.viewer;
+    const { frame } = this;
+    if (!frame.index) return 'Nothing was guessed yet. Step once.';
+    if (frame.before && LETTER[frame.before.states[state.position]] !== 'M')
+      return 'This place was not blank before this pass: there were no two guesses for it. Select one that was.';
+    return this.share === null ? `No ${lane.mapped?.symbol ?? 'weight'} was needed here in this pass.` : '';
+  }
+
+  prepare() {
+    this.drawn = '';
+  }
+
+  paint() {}
+
+  draw() {
+    const { lacking, frame, viewer } = this;
+    this.message.hidden = !lacking;
+    setText(this.message, lacking);
+    this.body.hidden = !!lacking;
+    const key = `${viewer.lane.head.prompt} ${frame.index} ${viewer.state.position}`;
+    if (lacking || this.drawn === key) return;
+    if (this.drawn.split(' ').at(-1) !== key.split(' ').at(-1)) this.checked = false;
+    this.drawn = key;
+    const { paths, columns } = viewer.lane.about;
+    const [first, second] = paths;
+    const slice = frame.slices[viewer.state.position];
+    const symbol = viewer.lane.mapped?.symbol ?? '';
+    const told = (/** @type {typeof first} */ path) => {
+      const [id, p] = slice?.paths?.[path.name] ?? [];
+      return h(
+        'div',
+        {},
+        h('span', {}, path.title, h('small', {}, path.help)),
+        id === undefined
+          ? h('b', {}, '–')
+          : h('b', {}, h('bdi', {}, viewer.lane.word(id)), h('small', {}, `${twoShort(p / 10_000)} sure`)),
+      );
+    };
+    setText(this.title, `How much should the ${first.title} count?`);
+    put(this.guesses, told(first), told(second));
+    put(
+      this.ends,
+      h('span', {}, `${symbol} = 0: only the ${second.title}`),
+      h('span', {}, `${symbol} = 1: only the ${first.title}`),
+    );
+    this.input.value = String(this.guess);
+    this.input.setAttribute('aria-label', `your guess for ${symbol}: ${columns[0]?.help ?? ''}`);
+    this.bars();
+  }
+
+  check() {
+    this.checked = true;
+    this.bars();
+    this.viewer.page?.painted?.(Math.abs(this.guess - (this.share ?? 0)) <= NEAR);
+  }
+
+  bars() {
+    const { share, checked, viewer, frame } = this;
+    const { lane, state } = viewer;
+    const symbol = lane.mapped?.symbol ?? '';
+    const bar = (/** @type {HTMLElement} */ node, /** @type {number} */ value, /** @type {string} */ text) => {
+      /** @type {HTMLElement} */ (node.firstChild).style.width = `${100 * value}%`;
+      node.dataset.high = String(value > 0.75); // there is no room beside it
+      setText(/** @type {Node} */ (node.lastChild), text);
+    };
+    bar(this.mine, this.guess, `your guess ${twoShort(this.guess)}`);
+    this.real.dataset.open = String(checked);
+    bar(this.real, checked ? (share ?? 0) : 0, checked ? `${symbol} = ${twoShort(share)}` : `${symbol} = ?`);
+    if (!checked || share === null) return void put(this.result);
+    const off = this.guess - share;
+    const near = Math.abs(off) <= NEAR;
+    const value = (/** @type {string} */ name) => twoShort(Lane.value(frame, name, state.position));
+    const formula = lane.mapped?.formula?.replace(/\{(\w+)\}/g, (_, name) => value(name));
+    const [last] = lane.about.paths.slice(-1);
+    const [id] = frame.slices[state.position]?.paths?.[last.name] ?? [];
+    put(
+      this.result,
+      h(
+        'b',
+        { class: near ? 'dv-right' : 'dv-wrong' },
+        near ? '✓ Close. ' : off > 0 ? '✗ Less than that. ' : '✗ More than that. ',
+      ),
+      rich(formula ? `${symbol} = ${formula} = ${twoShort(share)}. ` : `${symbol} = ${twoShort(share)}. `),
+      id !== undefined && ['The mix says ', h('bdi', { class: 'dv-word' }, lane.word(id)), '.'],
+    );
+  }
+
+  text() {
+    return this.lacking || `${this.guesses.textContent} ${this.result.textContent}`;
+  }
+}
