@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 PYTHON ?= python3
 NODE := PATH="$(CURDIR)/$(BIN):$$PATH"
 
-.PHONY: app test test-long check format pictures docs site wheel space lock audit clean
+.PHONY: app test test-long bench-page check format pictures docs site wheel space lock audit clean
 
 app: $(VENV)/.installed
 	$(BIN)/python app.py
@@ -15,6 +15,10 @@ test: $(VENV)/.installed-dev browser check
 test-long: $(VENV)/.installed-dev $(VENV)/.installed-docs browser
 	$(BIN)/pip install --quiet --disable-pip-version-check jupyterlab==4.6.6
 	$(BIN)/python -m pytest -m long
+
+# What a visitor feels: a step under a key, a long file, and the page, each beside a yardstick; minutes, and a quiet machine.
+bench-page: $(VENV)/.installed-dev browser
+	$(BIN)/python -m tests.browser.bench_page
 
 check: $(VENV)/.installed-dev node_modules/.installed
 	$(BIN)/ruff format --check .

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,6 +21,15 @@ Replay = Callable[..., Any]
 @pytest.fixture(scope="module")
 def long() -> Trace:
     return lengthy(256, 60)
+
+
+def until(page: Page, expression: str) -> None:
+    """A page of one file lets nobody evaluate what Playwright would wait for."""
+    for _ in range(600):
+        if page.evaluate(expression):
+            return
+        page.wait_for_timeout(100)
+    raise AssertionError(expression)
 
 
 def marked(page: Page, which: str = "") -> list[int]:
@@ -172,7 +182,7 @@ def test_a_block_of_256_is_read_by_zooming(replay: Replay, wide: Trace) -> None:
     page.mouse.click(*middle)
     for _ in range(4):
         page.mouse.wheel(0, -100)
-    page.wait_for_function(f"{view}[0] === 16")
+    until(page, f"{view}[0] === 16")
     assert page.evaluate(view)[1] > 6
     page.keyboard.press("+")
     assert page.evaluate(view)[1] > 12, "a cell is large enough for a number"
@@ -198,3 +208,32 @@ def test_a_block_of_256_is_read_by_zooming(replay: Replay, wide: Trace) -> None:
     assert page.evaluate(view)[0] == 2
     page.keyboard.press("0")
     assert page.evaluate(view)[0] == 1
+
+
+TOPS = """viewer.panels[0].grids.map(({ outer, chips }) => {
+    const seen = chips.find(({ button }) => button.offsetParent && button.offsetTop >= outer.scrollTop);
+    return [+seen.button.dataset.position, seen.button.offsetTop - outer.scrollTop]; })"""
+
+
+def test_lanes_begin_at_their_first_difference_and_scroll_together(replay: Replay) -> None:
+    """Two decodes that agree for 150 positions, and then do not."""
+    one = lengthy(256, 60)
+    last = one.steps[-1]
+    other = [token if i < 150 or i % 7 else 3 for i, token in enumerate(last.tokens)]
+    steps = [*one.steps[:-1], replace(last, tokens=other)]
+    page = replay({"one": one, "two": replace(one, steps=steps)}, f"#step={one.num_steps}&position=0").page
+    unlike = next(i for i in range(256) if other[i] != last.tokens[i])
+    for lane in page.locator(".dv-reader").all():
+        token = lane.locator(f"[data-position='{unlike}']")
+        expect(token).to_be_in_viewport()
+    assert page.locator(".dv-differs").count() == sum(a != b for a, b in zip(other, last.tokens, strict=True))
+    tops = page.evaluate(TOPS)
+    assert tops[0] == tops[1] and tops[0][0] > 0
+    second = page.locator(".dv-reader").nth(1)
+    second.hover()
+    page.mouse.wheel(0, -90)
+    until(page, f"({TOPS})[0][0] < {tops[0][0]}")
+    until(page, f"(([a, b]) => a[0] === b[0] && Math.abs(a[1] - b[1]) < 2)({TOPS})")
+    page.evaluate("viewer.select(250)")
+    for lane in page.locator(".dv-reader").all():
+        expect(lane.locator("[data-position='250']")).to_be_in_viewport()

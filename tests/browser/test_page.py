@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -11,7 +12,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode, urlsplit
 
-import gradio as gr
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
@@ -19,6 +19,7 @@ from torch import Tensor
 
 import dard
 from dard.models.scripted import LOS_DIEGO, ScriptedModel, los_diego
+from tests.browser.bench_page import ready
 from tests.browser.conftest import Visit, build_scripted_page
 from tests.helpers import serving
 from visual.page import launch_options
@@ -581,18 +582,5 @@ def test_ready_is_printed_beside_a_one_button_page(
     server: str, chromium: Browser, figure: Callable[[str], None]
 ) -> None:
     """The bar is 1.3 × a one-button page; machines are noisy, so it is printed and not asserted."""
-    with gr.Blocks() as plain:
-        gr.Button("One")
-
-    def seconds(address: str, ready: str) -> float:
-        """By the browser's own clock, and without a test that looks at every request."""
-        with chromium.new_context(viewport={"width": 1280, "height": 800}) as context:
-            page = context.new_page()
-            page.goto(address, wait_until="commit")
-            page.wait_for_selector(ready)
-            return page.evaluate("performance.now()") / 1000
-
-    with serving(plain) as url:
-        times = [(seconds(url, "button:has-text('One')"), seconds(server, READY)) for _ in range(4)][1:]
-    ratio = sorted(mine / theirs for theirs, mine in times)[1]
-    figure(f"page ready: {ratio:.2f} × a one-button page")
+    ratios = [mine / theirs for mine, theirs in ready(chromium, server)]
+    figure(f"page ready: {statistics.median(ratios):.2f} × a one-button page")

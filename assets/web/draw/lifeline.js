@@ -112,11 +112,16 @@ export class LifeLine {
     g.setLineDash([]);
     let token = null;
     let free = -99; // from here on there is no name yet
+    const crowded = x(1) - x(0) < 1; // of points on one pixel the first of each state is seen, and every revocation
+    let drawn = '';
     for (let k = 1; k <= until; k++) {
       if (!known(k)) continue;
       const frame = frames[k];
       const [px, py, state] = [x(k), y(value(k)), frame.states[position]];
       const revoked = frame.marks[position] & 2;
+      const spot = crowded && `${Math.round(px)} ${state} ${k > now}`;
+      if (crowded && spot === drawn && !revoked) continue;
+      drawn = spot || '';
       g.globalAlpha = k > now ? 0.45 : 1;
       g.lineWidth = 1;
       g.strokeStyle = theme.panel;

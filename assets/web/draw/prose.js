@@ -80,6 +80,8 @@ export class Prose {
   /** @type {Stretch[]} */ stretches = [];
   /** @type {Frame} */ frame;
   /** @type {undefined} */ board;
+  /** Whether another lane's text takes this one along. */
+  led = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */ naming;
   /** @type {Set<number>} */ unnamed = new Set();
   /** @type {Set<number>} stretches that were opened by hand */ opened = new Set();
@@ -253,7 +255,7 @@ export class Prose {
     const chosen = selected >= 0 && selected !== this.selected;
     this.selected = selected;
     this.fold(frame);
-    if (frame.index !== this.step || chosen) this.follow(frame, chosen);
+    if (!this.led && (frame.index !== this.step || chosen)) this.follow(frame, chosen);
     this.step = frame.index;
     if (this.named) this.nameSoon();
     else this.name();

@@ -9,6 +9,7 @@ import { Grid } from '../draw/grid.js';
 import { drawAxis } from '../draw/axis.js';
 import { LaneMap } from '../draw/lanemap.js';
 import { Prose } from '../draw/prose.js';
+import { Together } from '../draw/together.js';
 import { GLOSSARY, rich } from '../draw/symbols.js';
 import { whyButton } from './side.js';
 import { Standing } from './standing.js';
@@ -28,6 +29,7 @@ export class Tokens {
   /** @type {HTMLElement[]} */ rows;
   /** @type {(Standing | null)[]} */ looks;
   /** @type {boolean} */ laid;
+  /** @type {Together | null} */ together;
   /** @type {string | undefined} */ size;
   /** @type {HTMLCanvasElement} */ axis;
   /** @type {HTMLElement} */ pass;
@@ -83,6 +85,9 @@ export class Tokens {
         : new Grid(lane, lanes.length, { size: viewer.grid, mono: viewer.theme.mono, ...listens });
     });
     this.align();
+    const texts = this.grids.filter((grid) => grid instanceof Prose);
+    this.together = many && texts.length === lanes.length ? new Together(texts) : null;
+    this.lanes.style.setProperty('--lanes', String(lanes.length));
     this.maps = [];
     this.passes = [];
     this.rows = [];
@@ -246,6 +251,7 @@ export class Tokens {
   draw() {
     const { viewer } = this;
     const { lanes, lane, state } = viewer;
+    this.together?.lead(state.lane);
     this.grids.forEach((grid, n) => {
       if (grid instanceof Prose) grid.mark(lanes.length > 1 ? grid.lane.found : this.final.found);
       const frame = grid.lane.at(state.step);
@@ -256,6 +262,7 @@ export class Tokens {
       const first = n > 0 ? { lane: lanes[0], frame: lanes[0].at(state.step) } : null;
       grid.draw(frame, mine ? state.position : -1, echoed, path, first);
     });
+    this.together?.draw(state.lane, viewer.finished);
     this.final.box.hidden = !viewer.long || lanes.length > 1;
     if (!this.final.box.hidden) this.final.draw(state.step, state.hideLater);
     const now = lane.at(state.step);
