@@ -9,6 +9,7 @@ import { LETTER, Lane } from '../data/unpack.js';
 /** @import { Pen, Sheet, Theme } from './types.js' */
 
 const ZOOMS = [1, 2, 4, 8, 16, 32];
+const MANY = 64; // positions of a block from which on it is zoomed into to be read
 const NAMED = 12; // pixels of a cell, from which its row has a number of its own
 
 /** @typedef {[number, number]} Cell row and column, in drawn order */
@@ -312,6 +313,7 @@ export class Mask {
       return;
     }
     const numbered = this.lane.tentative;
+    const named = size > MANY && each >= NAMED;
     /** @type {{ y: number, letter: string, number: number }[]} */
     const names = [];
     let offset = 0;
@@ -330,7 +332,7 @@ export class Mask {
         if (x2 - x1 > 2) {
           segment(g, x1 + 1, UPPER - 5, x2 - 2, UPPER - 5);
           g.fillStyle = theme.ink2;
-          if (x2 - x1 >= 7 && each < NAMED) g.fillText(letter, (x1 + x2) / 2, UPPER - 13);
+          if (x2 - x1 >= 7 && !named) g.fillText(letter, (x1 + x2) / 2, UPPER - 13);
         }
         if (y2 - y1 > 2) {
           segment(g, LEFT - 5, y1 + 1, LEFT - 5, y2 - 2);
@@ -339,7 +341,7 @@ export class Mask {
       }
       offset += group.length;
     });
-    if (each >= NAMED) return drawNumbers(g, this);
+    if (named) return drawNumbers(g, this);
     // Groups of a row or two would print their names over each other: push them apart, down and then back up.
     names.sort((a, b) => a.y - b.y);
     names.forEach((name, n) => n && (name.y = Math.max(name.y, names[n - 1].y + 14)));
