@@ -1,4 +1,4 @@
-"""The panels one learns with, on the embedded model: handles, map, shadow, six blocks, guesses. What they show is what the
+"""The panels one learns with, on the embedded model: handles, map, shadow, six blocks, guesses. They show what the
 library gives for the same settings."""
 
 from __future__ import annotations

@@ -13,9 +13,9 @@ import { sentenceSeen } from './shadow.js';
 /** @import { Child } from '../draw/types.js' */
 /** @import { Viewer } from './types.js' */
 
-const SIGNS = ['①', '②', '③', '④', '⑤', '⑥'];
+export const SIGNS = ['①', '②', '③', '④', '⑤', '⑥'];
 /** @type {[path: string, state: string, who: string][]} */
-const BLOCKS = [
+export const BLOCKS = [
   ['x', 'M', 'A blank in x'],
   ['x', 'C', 'A candidate in x'],
   ['x', 'U', 'A trusted word in x'],

@@ -97,7 +97,8 @@ export class Tokens {
       grid.board ? new Standing(many ? null : this.answer, (places) => this.lead(places, grid)) : null,
     );
     this.laid = !many && !!this.grids[0].board;
-    if (!this.laid) this.heading.insertBefore(this.legend, viewer.exports.box);
+    const { box: taken } = viewer.exports; // a story has it elsewhere
+    if (!this.laid) this.heading.append(this.legend, ...(taken.parentElement === this.heading ? [taken] : []));
     put(
       this.lanes,
       many ? [this.laneHead(), unlike(lanes), lanes.map((lane, n) => this.laneRow(lane, n))] : outside(this.grids[0]),
@@ -117,7 +118,7 @@ export class Tokens {
       .flatMap(happening)
       .filter(({ title, letter }, n, all) => all.findIndex((one) => one.letter === letter && one.title === title) === n)
       .sort((a, b) => a.bit - b.bit);
-    const { title: taken } = lanes[0].about.events.demoted;
+    const { title: revoked } = lanes[0].about.events.demoted;
     const signs = lanes
       .flatMap((lane) => Object.values(lane.about.events))
       .filter((event, n, all) => event.mark && all.findIndex((other) => other.mark === event.mark) === n);
@@ -132,7 +133,7 @@ export class Tokens {
         'span',
         { title: GLOSSARY['revoked before'] },
         h('span', { class: 'dv-scar dv-static' }, '×1'),
-        `${taken} before`,
+        `${revoked} before`,
       ),
       this.laid && [
         h('span', {}, h('i', { class: 'dv-givenkey' }, h('i', { class: 'dv-given' })), 'given in the prompt'),

@@ -5,6 +5,7 @@
 
 import { h, put, sentenceOf, setText, sharp } from '../draw/dom.js';
 import { readFile, received, save } from './files.js';
+import { LECTURE, lecture } from './lecture.js';
 import { png, still } from '../draw/snapshot.js';
 import { vector } from '../draw/svg.js';
 
@@ -84,6 +85,7 @@ export class Exports {
       .map((panel) => [fileOf(panel), `${kindOf(panel).title} (.svg)`]);
     return {
       ...PICTURES,
+      ...(this.viewer.lanes.length === 1 && LECTURE),
       ...(host.ask && { gif: 'The run (.gif)' }),
       ...Object.fromEntries(drawn),
       ...this.files,
@@ -176,6 +178,7 @@ export class Exports {
       const reply = await viewer.order('export', { kind, state: viewer.getState(), title: viewer.title ?? '' });
       return { name: `${base}-${reply.name}`, blob: received(reply) };
     }
+    if (Object.hasOwn(LECTURE, kind)) return lecture(kind, viewer, base, () => this.frames());
     if (kind === 'gif') {
       const frames = await this.frames();
       /** @type {Made} */

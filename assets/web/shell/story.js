@@ -46,6 +46,7 @@ export class Story {
     this.title = h('h1', { class: 'df-hook', tabindex: '-1' });
     this.dots = h('div', { class: 'df-dots' });
     this.settings = h('p', { class: 'df-settings', 'aria-label': 'settings' });
+    this.top = h('div', { class: 'df-top' }, this.title, this.dots, this.settings);
     this.caption = h('div', { class: 'df-caption' });
     this.words = h('p', {});
     this.line = h('span', { class: 'dv-hold', hidden: true }, h('i', {}));
@@ -54,13 +55,7 @@ export class Story {
     this.bubble = h('div', { class: 'df-bubble' }, this.words, this.exact, this.line, this.tip);
     this.callout = h('div', { class: 'df-say', role: 'status', 'aria-live': 'polite' }, this.bubble);
     this.todo = h('p', { class: 'df-do' });
-    this.box = h(
-      'section',
-      { class: 'df-head df-only', 'aria-label': 'Story' },
-      h('div', { class: 'df-top' }, this.title, this.dots, this.settings),
-      this.caption,
-      this.callout,
-    );
+    this.box = h('section', { class: 'df-head df-only', 'aria-label': 'Story' }, this.top, this.caption, this.callout);
     const turn = (/** @type {string} */ name, /** @type {number} */ by, extra = '') =>
       h('button', { type: 'button', class: `dv-btn df-turn df-only ${extra}`, onclick: () => around.onTurn(by) }, name);
     this.back = turn('Back', -1);
@@ -89,6 +84,8 @@ export class Story {
     if (this.title.textContent !== page.title) this.reached = 0;
     this.place = place;
     this.tell(page);
+    const { exports, panels } = this.viewer;
+    (full ? panels[0].box.querySelector('.dv-ph') : this.top)?.append(exports.box);
     this.viewer.setPage(full ? null : page);
     this.measure();
   }
