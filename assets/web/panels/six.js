@@ -5,9 +5,9 @@
 import { h, put, setText, twoShort } from '../draw/dom.js';
 import { BLOCKS, SIGNS, inBlocks, wrongIn } from '../draw/blocks.js';
 import { reasonOf } from '../draw/maskwords.js';
+import { sentenceSeen } from '../draw/seen.js';
 import { sight } from '../draw/sight.js';
 import { LETTER } from '../data/unpack.js';
-import { sentenceSeen } from './shadow.js';
 
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Lane } from '../data/unpack.js' */
