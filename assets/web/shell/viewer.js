@@ -38,7 +38,7 @@ import { Lane } from '../data/unpack.js';
 
 const TYPING = 'input:not([type=checkbox]), textarea, select, [contenteditable]:not([contenteditable=false])';
 
-const LONG = 30; // tokens that are not large in a story
+const LONG = 14; // tokens that are not large in a story
 
 /** @type {Viewer | null} */
 let active = null; // the viewer that keys go to while the focus is on the page itself
