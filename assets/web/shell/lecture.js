@@ -21,7 +21,7 @@ const [WIDTH, HEIGHT, EDGE] = [1920, 1080, 72];
 const TITLE = 54;
 const CAPTION = 40;
 const DECK = `body { margin: 0; background: #111; color: #fff; font: 20px/1.4 sans-serif; }
-img { display: block; width: 100vw; height: calc(100vh - 56px); object-fit: contain; }
+img[hidden] { display: none !important; } img { display: block; width: 100vw; height: calc(100vh - 56px); object-fit: contain; }
 nav { display: flex; gap: 12px; align-items: center; height: 56px; padding: 0 16px; box-sizing: border-box; }
 button { font: inherit; padding: 4px 16px; }`;
 const TURN = `let at = 0;

@@ -11,7 +11,7 @@ import { rich } from '../draw/symbols.js';
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Lane } from '../data/unpack.js' */
 /** @import { Child } from '../draw/types.js' */
-/** @import { Page, Viewer } from '../panels/types.js' */
+/** @import { Page, PanelKind, Viewer } from '../panels/types.js' */
 /** @typedef {{ onSwitch(): void, onTurn(by: number): void, onOpen?(number: number): void, next?: [name: string, action: () => void][] }} Around */
 
 /** @type {[string, string, string][]} */
@@ -156,16 +156,21 @@ export class Story {
     for (const name of ['keydown', 'click']) document.addEventListener(name, take, true);
   }
 
-  /** As high as the window leaves room for, so that what follows the tokens can fill it. */
+  /** As high as the window leaves room for; what does not fit scrolls between the tokens and the foot. */
   measure() {
     const { root, page } = this.viewer;
     const zoom = root.currentCSSZoom ?? 1;
     const top = root.getBoundingClientRect().top + scrollY;
-    root.style.minHeight = page && root.offsetParent ? `${Math.floor((innerHeight - top) / zoom) - BELOW}px` : '';
+    root.style.height = page && root.offsetParent ? `${Math.floor((innerHeight - top) / zoom) - BELOW}px` : '';
   }
 
   prepare() {
     this.measure();
+    const order = [this.viewer.page?.panel ?? []].flat();
+    for (const { box, constructor: kind } of this.viewer.panels) {
+      const { id, story } = /** @type {PanelKind} */ (kind);
+      box.style.order = String(story === 'ask' ? order.length : Math.max(0, order.indexOf(story ?? id)));
+    }
     const { thresholds } = this.viewer.lane.about;
     const { kinds, about, head } = this.viewer.lane;
     const told = thresholds.length && thresholds.length === kinds.length - 1;
@@ -195,7 +200,7 @@ export class Story {
         ? 'It plays once by itself. Any key or click takes over.'
         : `Your turn: Play and Step${viewer.grid === 'tall' ? '' : ', or space, → and ←'}. “Everything” opens your own prompt, settings, inspector and mask.`,
     );
-    this.todo.hidden = !this.around.next;
+    this.next.hidden = !this.around.next || !page.others; // after the opening
     this.callout.hidden = viewer.lanes.length > 1;
     this.line.hidden = !(frame.revokes && viewer.transport.timer);
     this.count(lane, frame);

@@ -39,7 +39,7 @@ import { Lane } from '../data/unpack.js';
 const TYPING = 'input:not([type=checkbox]), textarea, select, [contenteditable]:not([contenteditable=false])';
 
 const CHIPS = 64; // positions, at most, of what is shown as chips
-const LARGE = 30; // tokens, at most, that are large in a story
+const LARGE = 14; // tokens, at most, that are large in a story
 
 /** @type {Viewer | null} */
 let active = null; // the viewer that keys go to while the focus is on the page itself
