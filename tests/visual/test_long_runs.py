@@ -16,10 +16,11 @@ from visual import export
 from visual.export import gif
 from visual.payload import MAX_CELLS, payload
 from visual.server import estimates
+from visual.server.estimates import region_at_most
 from visual.server.programs import Programs
 from visual.server.requests import DecodeRequest
 from visual.server.runs import BYTES_KEPT, Lane, Run
-from visual.server.studio import Studio, region_at_most
+from visual.server.studio import Studio
 
 ASKED = {"prompt": "How many apples", "model": "long", "decoder": "standard"}
 

@@ -1,4 +1,4 @@
-"""How long a decode will take and how much of it is kept, before it begins and while it goes on.
+"""How long a region may be, and a decode will take, and how much of it is kept: before it begins and while it goes on.
 
 Promises: every figure comes from passes that this server has made with the same model; where there were none yet,
 nothing is said of time. A run of seconds is not announced.
@@ -7,19 +7,39 @@ Does not know: who asks, or how it is shown.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any
 
+from dard.core.errors import InputError
 from dard.decoding.session import Session
 from dard.trace import Step
 
 MINUTE = 60.0
+POSITIONS = 1024  # of a region, at most
 REMEMBERED = 32  # passes
 BYTES_PER_POSITION = 200  # that a step keeps on the server; measured by tests/visual/test_long_runs.py
 
 _PACES: defaultdict[str, deque[float]] = defaultdict(lambda: deque(maxlen=REMEMBERED))
+
+
+def region_at_most(asked: int | None = None) -> int:
+    """How many positions may be decoded from this page: what is asked for, else what the environment says; the library
+    has no such limit.
+
+    >>> region_at_most(256)
+    256
+    """
+    told = os.environ.get("DARD_POSITIONS", str(POSITIONS)) if asked is None else str(asked)
+    if not told.isdecimal() or not 1 <= int(told) <= POSITIONS:
+        raise InputError(
+            f"DARD_POSITIONS = {told[:20]!r} is not allowed; a page decodes at most 1 to {POSITIONS} positions"
+            if asked is None
+            else f"--positions {asked} is not allowed; it must be a whole number from 1 to {POSITIONS}"
+        )
+    return int(told)
 
 
 def heard(name: str, sessions: Sequence[Session]) -> None:

@@ -6,7 +6,6 @@ Does not know: how a question arrived, or what programs and assistants ask (`pro
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -76,7 +75,6 @@ from visual.server.runs import Lane, Run, Runs, apart, lane_names
 from visual.server.searches import Search
 
 ANIMATION_AT_MOST = 64 << 20  # characters of all its frames
-POSITIONS = 1024  # of a region, at most
 WORDS_AT_MOST = 5000  # of a model's list; longer ones are no use to a reader
 WORD_AT_MOST = 100  # characters
 DIAGNOSED_SECONDS = 0.5  # of one answer about a diagnosis
@@ -84,23 +82,6 @@ CAUSES_SECONDS = 0.5  # of one answer about causes; the page asks until it knows
 TRIED_SECONDS = 0.5  # of one answer about other settings
 TRIED_TOGETHER = 32
 STEPS_AT_ONCE = 64  # of those that are asked for again
-
-
-def region_at_most(asked: int | None = None) -> int:
-    """How many positions may be decoded from this page: what is asked for, else what the environment says; the library
-    has no such limit.
-
-    >>> region_at_most(256)
-    256
-    """
-    told = os.environ.get("DARD_POSITIONS", str(POSITIONS)) if asked is None else str(asked)
-    if not told.isdecimal() or not 1 <= int(told) <= POSITIONS:
-        raise InputError(
-            f"DARD_POSITIONS = {told[:20]!r} is not allowed; a page decodes at most 1 to {POSITIONS} positions"
-            if asked is None
-            else f"--positions {asked} is not allowed; it must be a whole number from 1 to {POSITIONS}"
-        )
-    return int(told)
 
 
 class Place(NamedTuple):
@@ -116,7 +97,7 @@ class Studio:
     def __init__(self, models: tuple[str, ...] = ("embedded",), positions: int | None = None, **loading: Any) -> None:
         """`positions`: how long a region may be; `loading` goes to `dard.load_model`."""
         self.models = Models(models, **loading)
-        self.positions = region_at_most(positions)
+        self.positions = estimates.region_at_most(positions)
         self.runs = Runs()
         self._images = Images()
         self._animating = threading.Lock()
