@@ -155,6 +155,16 @@ def test_causes_are_asked_of_a_session() -> None:
             dard.InputError, match=r"^causes are asked of the Session .*, not of a Trace; .*trace.verdict"
         ):
             question(trace, 2, 4)
+        with pytest.raises(
+            dard.InputError, match=r"^causes are asked of the Session .*, not of a Trace; .*trace.verdict"
+        ):
+            question(trace)
+        with pytest.raises(
+            dard.InputError, match=r"^step = None is not allowed; step must be a whole number from 1 to "
+        ):
+            question(city())
+        with pytest.raises(dard.InputError, match=r"^position = None is not allowed; position must be a whole number"):
+            question(city(), 2)
 
 
 @pytest.mark.parametrize("decoder", ALL_DECODERS)

@@ -6,6 +6,7 @@ import copy
 import math
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,8 +130,8 @@ def test_so_many_passes_and_no_more(model: Any) -> None:
 # A stranger's decoder or model that does not keep to its part.
 
 
-def question(row: int) -> Question:
-    return Question(torch.tensor([5, 6, 0]), torch.arange(3), torch.ones(3, 3, dtype=torch.bool), torch.tensor([row]))
+def question(row: int = 2, ids: Sequence[int] = (5, 6, 0)) -> Question:
+    return Question(torch.tensor(ids), torch.arange(3), torch.ones(3, 3, dtype=torch.bool), torch.tensor([row]))
 
 
 def mine(**parts: Any) -> type[dard.Decoder]:
@@ -175,6 +176,15 @@ def mine(**parts: Any) -> type[dard.Decoder]:
         ({"decide": lambda: Decision(confidence={3: math.nan})}, "position 3 the confidence nan; it must be a finite"),
         ({"decide": lambda: Decision(confidence={3: torch.tensor(0.5)})}, "the confidence tensor(0.5000); it must"),
         ({"ask": lambda: question(row=99)}, "step 1 asked for row 99 of a question whose rows go from 0 to 2"),
+        (
+            {"ask": lambda: question(ids=[5, 6, 99])},
+            "step 1 asked for token 99 of a question whose ids go from 0 to 39",
+        ),
+        ({"ask": lambda: replace(question(), rows=[1])}, "a question whose rows are a list; a tensor [1] was expected"),
+        (
+            {"ask": lambda: replace(question(), mask=torch.ones(3, 2))},
+            "a question whose mask are a tensor [3, 2]; a tensor [3, 3] was expected",
+        ),
         (
             {"decide": Decision},
             "step 500 changed no token and no state, nor did the 499 before it, and 20 masks are left: every decide",
@@ -264,6 +274,16 @@ def test_ids_beyond_the_vocabulary_are_refused() -> None:
         dard.Session(Beyond(), [5, 6], "standard")
     with pytest.raises(dard.InputError, match=r"^prompt holds token id 41; this model's ids go from 0 to 39$"):
         dard.Session(Uniform(), "5 41", "standard")
+    wrong: list[tuple[str, Any, str]] = [
+        ("eos_id", 99, r"has eos_id = 99; its ids go from 0 to 39$"),
+        ("vocab_size", "40", r"has vocab_size = '40'; it must be a whole number of at least 1$"),
+        ("encode", lambda *_: ["a"], r"^prompt holds token id 'a'; this model's ids go from 0 to 39$"),
+        ("token_text", lambda *_: None, r"writes token 0 as None; token_text gives a str$"),
+    ]
+    for name, value, sentence in wrong:
+        strange = type("Strange", (Uniform,), {name: value})()
+        with pytest.raises(dard.InputError, match=sentence):
+            dard.Session(strange, "5 6", "standard")
 
 
 def test_what_is_no_model_is_told_so() -> None:

@@ -118,7 +118,9 @@ def test_bad_questions_about_layers_are_a_sentence(session: dard.Session) -> Non
         with pytest.raises(dard.InputError, match=said):
             dard.layers(session, *ask_for)
     with pytest.raises(dard.InputError, match=r"layers are asked of the Session .* is trace.layers_at"):
-        dard.layers(session.trace, 1, 3)  # type: ignore[arg-type]
+        dard.layers(session.trace)  # type: ignore[arg-type]
+    with pytest.raises(dard.InputError, match=r"^position = None is not allowed"):
+        dard.layers(session, 1)
     scripted = dard.Session(los_diego(), LOS_DIEGO)
     scripted.run()
     with pytest.raises(dard.InputError, match="needs layers, which model 'los-diego' does not offer"):

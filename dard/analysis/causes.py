@@ -32,8 +32,8 @@ Trial = tuple[int, bool]  # a position, and whether it is shown (the mask had hi
 
 def causes(
     session: Session,
-    step: int,
-    position: int,
+    step: int | None = None,
+    position: int | None = None,
     *,
     seconds: float | None = None,
     shown: bool = True,
@@ -60,8 +60,8 @@ def causes(
 
 def examine(
     session: Session,
-    step: int,
-    position: int,
+    step: int | None = None,
+    position: int | None = None,
     *,
     seconds: float | None = None,
     shown: bool = True,
@@ -72,7 +72,9 @@ def examine(
     yield from before(at_step(session, step), position, seconds=seconds, shown=shown, known=known)
 
 
-def at_step(session: Session, step: int, what: str = "causes", saved: str = "trace.verdict(step, position)") -> Session:
+def at_step(
+    session: Session, step: int | None, what: str = "causes", saved: str = "trace.verdict(step, position)"
+) -> Session:
     """The session as it stood when it made a step; `what` is asked of it, `saved` where a trace has that."""
     if not isinstance(session, Session):
         raise InputError(
@@ -85,12 +87,18 @@ def at_step(session: Session, step: int, what: str = "causes", saved: str = "tra
 
 
 def before(
-    session: Session, position: int, *, seconds: float | None = None, shown: bool = True, known: Verdict | None = None
+    session: Session,
+    position: int | None,
+    *,
+    seconds: float | None = None,
+    shown: bool = True,
+    known: Verdict | None = None,
 ) -> Iterator[Verdict]:
     """The same for the step that this session would make next."""
     model, state = session.model, session.state
     check_needs(model, frozenset(), "finding causes, by hiding tokens,")
     question, rows = question_about(session, position)
+    assert position is not None
     began = time.perf_counter()
     size = max(1, TOKENS_AT_MOST // len(question.ids)) if "batch" in offers(model) else 1
     tried = {(cause.position, cause.shown) for cause in known.causes} if known else set()
@@ -138,7 +146,7 @@ def some_causes(session: Session, position: int, seconds: float, known: Verdict 
     return verdict
 
 
-def question_about(session: Session, position: int) -> tuple[Question, Tensor]:
+def question_about(session: Session, position: int | None) -> tuple[Question, Tensor]:
     """The question of the next step, and the rows of it that are about a position."""
     state = session.state
     last = len(state.tokens) - 1

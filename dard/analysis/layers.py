@@ -23,7 +23,7 @@ from dard.trace.layers import LayerRow, Layers
 CLOSE = 0.01  # of two logits of the same, one of them made with everything else
 
 
-def layers(session: Session, step: int, position: int) -> Layers:
+def layers(session: Session, step: int | None = None, position: int | None = None) -> Layers:
     """What each layer would have said of a position in a step (from 1); of a model that offers "layers".
 
     >>> import dard
@@ -34,14 +34,15 @@ def layers(session: Session, step: int, position: int) -> Layers:
     ('San', 6)
     """
     before = at_step(session, step, "layers", "trace.layers_at(step, position)")
-    return layers_before(before, position, session.steps[step - 1].tokens)
+    return layers_before(before, position, session.steps[len(before.steps)].tokens)
 
 
-def layers_before(session: Session, position: int, after: Sequence[int]) -> Layers:
+def layers_before(session: Session, position: int | None, after: Sequence[int]) -> Layers:
     """The same for the step that this session would make next; `after` are the tokens that there are then."""
     model, state = session.model, session.state
     check_needs(model, frozenset({"layers"}), "the view of layers")
     question, rows = question_about(session, position)
+    assert position is not None
     question = replace(question, rows=rows, layers=tuple(range(model.num_layers)), attention=())
     with memory_guard(f"every layer of a step of model {model.name!r}", model.device):
         answer = answer_all(model, [question])[0]

@@ -76,11 +76,10 @@ def initial_state(model: Reader, prompt: str | Sequence[int], gen_length: int, b
         raise InputError("prompt is empty; write some text, or a template with [MASK]s")
     if (canvas := getattr(model, "canvas_length", None)) is not None:
         return canvas_state(model, prompt, gen_length, canvas)
-    ids, last = encode_prompt(model, prompt), model.vocab_size - 1
-    if not isinstance(model.mask_id, int) or not 0 <= model.mask_id <= last:
-        raise InputError(f"model {model.name!r} has mask_id = {model.mask_id}; its ids go from 0 to {last}")
-    if beyond := [token for token in ids if not 0 <= token <= last]:
-        raise InputError(f"prompt holds token id {beyond[0]}; this model's ids go from 0 to {last}")
+    last = check_ids(model)
+    ids = encode_prompt(model, prompt)
+    if strange := [token for token in ids if not isinstance(token, int) or not 0 <= token <= last]:
+        raise InputError(f"prompt holds token id {repr(strange[0])[:40]}; this model's ids go from 0 to {last}")
     if not ids:
         raise InputError("prompt is empty; write some text, or a template with [MASK]s")
     # A model may frame a text ([CLS] and [SEP], a picture's codes); token ids are taken as they are.
@@ -120,6 +119,18 @@ def initial_state(model: Reader, prompt: str | Sequence[int], gen_length: int, b
         block_length=shadow,
         prompt_overlap=len(before) % size if size else 0,
     ).at_open_block()
+
+
+def check_ids(model: Reader) -> int:
+    """The last id of a model's vocabulary, to which its own ids must belong."""
+    size = model.vocab_size
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise InputError(f"model {model.name!r} has vocab_size = {size!r}; it must be a whole number of at least 1")
+    for name, optional in (("mask_id", False), ("eos_id", True)):
+        token = getattr(model, name, None)
+        if not (token is None and optional) and (not isinstance(token, int) or not 0 <= token < size):
+            raise InputError(f"model {model.name!r} has {name} = {token!r}; its ids go from 0 to {size - 1}")
+    return size - 1
 
 
 def canvas_state(model: Reader, prompt: str | Sequence[int], gen_length: int, canvas: int) -> DecodeState:

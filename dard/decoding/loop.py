@@ -150,11 +150,7 @@ def shared(group: list[PendingQuestion]) -> Iterator[tuple[Stepping, Step, Decod
 def ask(decoder: Decoder, model: Model, settings: Settings, state: DecodeState) -> Question:
     """What a step asks, under the mask the model really uses, and without what was hidden from it by hand."""
     question = decoder.ask(model, settings, state)
-    if not isinstance(question, Question):
-        raise InputError(f"{told(decoder, state)} asked {type(question).__name__}; ask must return a Question")
-    if len(question.rows) and not 0 <= int(question.rows.min()) <= int(question.rows.max()) < len(question.ids):
-        row, last = int(max(question.rows, key=abs)), len(question.ids) - 1
-        raise InputError(f"{told(decoder, state)} asked for row {row} of a question whose rows go from 0 to {last}")
+    check_question(decoder, model, state, question)
     question = with_prefix_cache(decoder, model, settings, state, as_trained(model, question))
     if state.hidden is None:
         return question
@@ -234,6 +230,24 @@ def decide(
 def told(decoder: Decoder, state: DecodeState) -> str:
     """Whose step it is, for whoever must be told that it went wrong."""
     return f"decoder {decoder.name!r}: step {state.step + 1}"
+
+
+def check_question(decoder: Decoder, model: Model, state: DecodeState, question: Any) -> None:
+    """Refuse what is no question, or none that a model has an answer to."""
+    who = told(decoder, state)
+    if not isinstance(question, Question):
+        raise InputError(f"{who} asked {type(question).__name__}; ask must return a Question")
+    size = len(question.ids)
+    shapes = {"ids": [size], "positions": [size], "rows": [len(question.rows)], "mask": [size, size]}
+    for name, shape in shapes.items():
+        if not isinstance(given := getattr(question, name), Tensor) or list(given.shape) != shape:
+            got = f"a tensor {list(given.shape)}" if isinstance(given, Tensor) else f"a {type(given).__name__}"
+            raise InputError(f"{who} asked a question whose {name} are {got}; a tensor {shape} was expected")
+    ends = (("row", question.rows, size, "rows"), ("token", question.ids, model.vocab_size, "ids"))
+    for name, given, count, what in ends:
+        if len(given) and not 0 <= int(given.min()) <= int(given.max()) < count:
+            one = next(value for value in given.tolist() if not 0 <= value < count)
+            raise InputError(f"{who} asked for {name} {one} of a question whose {what} go from 0 to {count - 1}")
 
 
 def check_answer(decoder: Decoder, model: Model, state: DecodeState, question: Question, answer: Answer) -> None:

@@ -53,6 +53,8 @@ class Session:
         self.settings = make_settings(self.decoder, settings, model)
         check_needs(model, self.decoder.needs, self.decoder.title or self.decoder.name)
         state = initial_state(model, prompt, self.settings.gen_length, self.settings.block_length)
+        if not isinstance(word := model.token_text(state.tokens[0]), str):
+            raise InputError(f"model {model.name!r} writes token {state.tokens[0]} as {word!r}; token_text gives a str")
         self.prompt = prompt if isinstance(prompt, str) else model.decode(list(prompt))
         laid = laid_out(self.prompt, (model.token_text(token) for token in state.prompt), len(state.tokens))
         state = replace(state, record=record, rows=laid.cells if laid else None)
