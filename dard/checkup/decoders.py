@@ -95,10 +95,10 @@ def decoders(notes: Notes, model: Model, positions: int = POSITIONS) -> None:
     """A line for every decoder of the project."""
     for name, decoder in DECODERS.items():
         reference = getattr(literal, name, None)
-        if reference is None:
-            notes.add("skipped", name, "There is no literal version of it to compare with.")
-        elif missing := decoder.needs - offers(model):
+        if missing := decoder.needs - offers(model):
             notes.add("skipped", name, f"It needs {' and '.join(sorted(missing))}, which this model does not offer.")
+        elif reference is None:
+            notes.add("skipped", name, "There is no literal version of it to compare with.")
         else:
             against(notes, model, decoder, reference, positions)
     eager.cache_clear()  # it holds on to networks
@@ -111,7 +111,8 @@ def start(model: Model, positions: int) -> tuple[list[int], int, int]:
     if block is None:
         return tokens(model, 7, PROMPT).tolist(), room, max(1, room // 2)
     before = block * max(1, math.ceil(PROMPT / block))
-    return tokens(model, 7, before).tolist(), min(positions, model.max_length - before) // block * block, block
+    room = max(positions, block)  # whole blocks, one at least
+    return tokens(model, 7, before).tolist(), min(room, model.max_length - before) // block * block, block
 
 
 def against(notes: Notes, model: Model, decoder: Decoder, reference: Callable[..., Any], positions: int) -> None:

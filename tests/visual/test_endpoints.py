@@ -24,7 +24,7 @@ from visual.tabs.component import quick
 
 ROOT = Path(__file__).resolve().parents[2]
 VIEWER = {
-    "advance", "attention", "branch", "causes", "diagnose", "export", "gif", "graph", "layers", "life", "show", "steps",
+    "advance", "answer", "attention", "branch", "causes", "diagnose", "export", "gif", "graph", "layers", "life", "show", "steps",
     "stop",
 }  # fmt: skip
 # What links, notebooks, programs and assistants know by these names.
