@@ -71,10 +71,15 @@ def side_by_side(left: Figure, right: Figure) -> Figure:
     return {"data": data, "layout": layout}
 
 
+def intervals(points: Sequence[Point], told: Callable[[Point], bool] = lambda _: True) -> dict[str, Any]:
+    """The 95 % intervals of accuracies as bars, of those points that are asked for."""
+    up = [100 * (p.interval[1] - p.accuracy) if told(p) else 0.0 for p in points]
+    down = [100 * (p.accuracy - p.interval[0]) if told(p) else 0.0 for p in points]
+    return {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1, "width": 3}
+
+
 def spots(points: Sequence[Point], text: Callable[[Point], str], colour: str, **more: Any) -> Trace:
     """Points by passes and accuracy, each with its interval and a word above it."""
-    up = [100 * (p.interval[1] - p.accuracy) for p in points]
-    down = [100 * (p.accuracy - p.interval[0]) for p in points]
     return {
         "type": "scatter",
         "mode": "markers+text",
@@ -83,7 +88,7 @@ def spots(points: Sequence[Point], text: Callable[[Point], str], colour: str, **
         "text": [text(p) for p in points],
         "textposition": "top center",
         "customdata": [p.variant.name for p in points],
-        "error_y": {"type": "data", "symmetric": False, "array": up, "arrayminus": down, "thickness": 1, "width": 3},
+        "error_y": intervals(points),
         "marker": {"size": 11, "color": colour},
         "hovertemplate": "%{customdata}<br>%{y:.1f} % in %{x:.2f} passes<extra></extra>",
         **more,

@@ -9,7 +9,7 @@ import math
 
 from dard.decoders import DECODERS
 from dard.experiments.base import PACE, TIMED_FROM, Experiment, Table, columns, number, pace, percent, speed
-from dard.experiments.figures import ACCURACY, PASSES, SYMBOLS, Figure, Trace, colour_of
+from dard.experiments.figures import ACCURACY, PASSES, SYMBOLS, Figure, Trace, colour_of, intervals
 from dard.experiments.points import Point, by_decoder, frontier, most_tokens, number_of, points
 from dard.results.file import Results
 from dard.results.sweep import ONE_BY_ONE, Scope, Variant, title_of, variant_of
@@ -110,7 +110,7 @@ def keys(moved: bool, level: bool) -> list[Trace]:
     dot = {"symbol": "circle", "size": 10, "color": grey}
     outlined = {**dot, "color": "rgba(0,0,0,0)", "line": {"color": OUTLINE, "width": 2.5}}
     entries: list[Trace] = [
-        {**nowhere, "name": "most accurate setting", "mode": "markers", "marker": outlined},
+        {**nowhere, "name": "most accurate setting, 95 % interval", "mode": "markers", "marker": outlined},
         {**nowhere, "name": "no other is better", "mode": "lines", "line": {"color": grey, "dash": "dash"}},
     ]
     if level:
@@ -124,7 +124,8 @@ def keys(moved: bool, level: bool) -> list[Trace]:
 
 
 def decoder_traces(decoder: str, group: list[Point], moved: dict[int, tuple[float, float]]) -> list[Trace]:
-    """The decoder's dashed frontier, and its points, the best of them outlined; equal ones are moved apart."""
+    """The decoder's dashed frontier, and its points, the best of them outlined and with its interval; equal ones are
+    moved apart."""
     outer, colour = frontier(group), colour_of(decoder)
     best = outer[-1]
 
@@ -152,6 +153,7 @@ def decoder_traces(decoder: str, group: list[Point], moved: dict[int, tuple[floa
         "customdata": [p.variant.name for p in group],
         "hovertext": [hover(p) for p in group],
         "hoverinfo": "text",
+        "error_y": intervals(group, lambda p: p is best),
         "marker": {
             "color": colour,
             "symbol": SYMBOLS[number_of(decoder) % len(SYMBOLS)],

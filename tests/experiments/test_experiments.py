@@ -78,7 +78,12 @@ def test_a_pareto_figure_outlines_the_best_point_and_draws_the_frontier() -> Non
     drawn = {"data": [trace for trace in data if trace["x"] != [None]]}
     groups = by_decoder(points(plan.results))
     keys = [trace["name"] for trace in data if trace["x"] == [None]]
-    assert keys == ["most accurate setting", "no other is better", "one token per pass", "equal points: moved apart"]
+    assert keys == [
+        "most accurate setting, 95 % interval",
+        "no other is better",
+        "one token per pass",
+        "equal points: moved apart",
+    ]
     places = [
         place
         for trace in drawn["data"]
@@ -93,7 +98,11 @@ def test_a_pareto_figure_outlines_the_best_point_and_draws_the_frontier() -> Non
         if trace["mode"] == "markers":
             widths = trace["marker"]["line"]["width"]
             assert sum(width > 0 for width in widths) == 1
-            assert trace["y"][widths.index(max(widths))] > max(trace["y"]) - 3  # equal ones are moved apart
+            best, whiskers = widths.index(max(widths)), trace["error_y"]
+            assert trace["y"][best] > max(trace["y"]) - 3  # equal ones are moved apart
+            point = next(p for p in points(plan.results) if p.variant.name == trace["customdata"][best])
+            for ends, width in zip((whiskers["arrayminus"], whiskers["array"]), point.interval, strict=True):
+                assert ends[best] == pytest.approx(100 * abs(width - point.accuracy)) and sum(map(bool, ends)) <= 1
 
 
 def test_standard_decoding_gets_a_share_of_an_items_own_masks() -> None:
