@@ -15,7 +15,8 @@ sight of other processes, and no file outside the folder can be written; files t
 Elsewhere files of the user can be written, too, and the network is there.
 
 What does not hold anywhere: program and tests share an interpreter, so one that was written against this file can find
-the word in it and claim to have passed, as one can that returns what equals everything. It is no prison: run untrusted models in a container.
+the word in it and claim to have passed, as one can that returns what equals everything. It is no prison: run untrusted
+models in a container.
 Nothing runs unless `passes` is called, and the benchmarks call it only when code execution was asked for.
 """
 
