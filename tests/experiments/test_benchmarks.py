@@ -245,6 +245,15 @@ for word in words:
     print(word)
 sys.exit(0)
 """
+WRITES_BLINDLY = """
+import os
+for number in range(300):
+    try:
+        os.write(number, b"end")
+    except OSError:
+        pass
+os._exit(0)
+"""
 LEAVES_A_CHILD = "import subprocess; subprocess.Popen(['sleep', '76.5'], start_new_session=True)"
 FORKS = "import os, time\nfor _ in range(300):\n    if not os.fork(): time.sleep(20)\ntime.sleep(1)"
 TAKES_MUCH = (
@@ -261,7 +270,7 @@ def test_a_program_that_plays_tricks_does_not_pass_and_leaves_nothing(
     elif not sandbox.isolated():
         pytest.skip("this system gives no namespaces")
     outside = tmp_path / "outside"
-    assert not passes(READS_EVERYTHING)
+    assert not passes(READS_EVERYTHING) and not passes(WRITES_BLINDLY if alone else "import os; os._exit(0)")
     assert passes(LEAVES_A_CHILD)
     assert not passes(FORKS) and not passes(TAKES_MUCH, memory=256 << 20)
     assert passes(f"open({str(outside)!r}, 'w').close()") != alone and outside.exists() != alone

@@ -1,16 +1,22 @@
 """Run a program somebody's model wrote, in processes of its own with limits.
 
 Everywhere: a separate interpreter without site packages, environment or input, in an empty folder; limits on time, on
-the memory of each process and of all together, on their number and on the size of a file. The verdict goes through a
-pipe that only a guard holds: the program is told no word that it could repeat, and passes only if it comes to its last
-line. Whatever it has started ends with it, also what left its group: on Linux the guard adopts it.
+the memory of each process and of all together, on their number and on the size of a file. It passes only if it comes to
+its last line: then a random word goes to a guard, which is on no command line and in nothing the program is told, so
+what writes blindly to every open file does not pass. Whatever it has started ends with it, also what left its group: on
+Linux the guard adopts it.
+
+The guard looks fifty times a second at how many processes there are, on Linux, and ends them all where they are more
+than 32. What forks faster than that is held by Linux itself to about 256, unless the user is root, whom no such limit
+binds: there it lasts as long as the time limit where there are namespaces, and without them it may outlive the guard.
 
 Where Linux lets a process have namespaces of its own (user, pid, mount, net), which `isolated()` tells: no network, no
 sight of other processes, and no file outside the folder can be written; files that the user may read it can read.
 Elsewhere files of the user can be written, too, and the network is there.
 
-What does not hold anywhere: program and tests share an interpreter, so one that was written against this file can claim
-to have passed, as one can that returns what equals everything. It is no prison: run untrusted models in a container.
+What does not hold anywhere: program and tests share an interpreter, so one that was written against this file can find
+the word in it and claim to have passed, as one can that returns what equals everything. It is no prison: run untrusted
+models in a container.
 Nothing runs unless `passes` is called, and the benchmarks call it only when code execution was asked for.
 """
 
@@ -27,6 +33,7 @@ from functools import cache
 SECONDS = 5
 MEMORY = 1 << 30  # bytes: of address space of each process, and in use by all of them
 PROCESSES = 32
+TASKS = 256  # processes and threads beside those that the user has already, where the system counts them
 FILE_SIZE = 1 << 20
 
 # What runs the program: it limits itself first, and a limit once lowered cannot be raised again. What it says last is
@@ -35,7 +42,8 @@ _PROGRAM = """
 import os, resource, sys
 end = os.dup(0)
 with open(0, "rb", closefd=False) as told:
-    seconds, memory, size, most = map(int, told.readline().split())
+    *limits, word = told.readline().split()
+    seconds, memory, size, tasks = map(int, limits)
     program = told.read().decode()
 os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 for kind, limit in (
@@ -43,15 +51,25 @@ for kind, limit in (
     (resource.RLIMIT_CORE, 0),
 ):
     resource.setrlimit(kind, (limit, limit))
+if tasks:
+    before = resource.getrlimit(resource.RLIMIT_NPROC)
+    try:
+        resource.setrlimit(resource.RLIMIT_NPROC, (tasks, before[1]))
+        if not (child := os.fork()):
+            os._exit(0)
+        os.waitpid(child, 0)
+        resource.setrlimit(resource.RLIMIT_NPROC, (tasks, tasks))
+    except (OSError, ValueError):  # it counts others, too, that are not seen from here
+        resource.setrlimit(resource.RLIMIT_NPROC, before)
 exec(compile(program, "program", "exec"), {"__name__": "__main__"})
-os.write(end, b"end")
+os.write(end, word)
 os._exit(0)
 """
 
 # The guard: gives up what it can, starts the program, watches all that comes of it, and tells how it ended.
 _GUARD = """
 import ctypes, os, select, signal, socket, sys, time
-verdict, seconds, memory, size, most = map(int, sys.argv[1:6])
+verdict, seconds, memory, size, most, more = map(int, sys.argv[1:7])
 linux = sys.platform == "linux"
 libc = ctypes.CDLL(None, use_errno=True) if linux else None
 user, group = os.getuid(), os.getgid()
@@ -98,7 +116,19 @@ def below():
         found |= new
     return found, sum(pages.get(each, 0) for each in found) * os.sysconf("SC_PAGE_SIZE")
 
+def tasks():
+    # The user's processes and threads, and as many more as are allowed; 0 where nobody tells.
+    count = 0
+    for name in os.listdir("/proc") if linux else ():
+        try:
+            if name.isdecimal() and os.stat(f"/proc/{name}").st_uid == user:
+                count += len(os.listdir(f"/proc/{name}/task"))
+        except OSError:
+            pass
+    return count and count + more
+
 def watch():
+    word = os.urandom(16).hex().encode()
     if linux:
         libc.prctl(36, 1, 0, 0, 0)  # what is orphaned below comes here
     ours, theirs = socket.socketpair()
@@ -109,13 +139,13 @@ def watch():
         os.setsid()
         os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", PROGRAM])
     theirs.close()
-    ours.sendall(f"{seconds} {memory} {size} {most}\\n".encode() + program)
+    ours.sendall(f"{seconds} {memory} {size} {allowed} ".encode() + word + b"\\n" + program)
     ours.shutdown(socket.SHUT_WR)
     last, code, until = b"", None, time.monotonic() + seconds + 1
     while code is None and time.monotonic() < until:
-        if select.select([ours], [], [], 0.02)[0] and len(last) < 8:
-            last += ours.recv(8) or b" " * 8
-        elif len(last) >= 8:
+        if select.select([ours], [], [], 0.02)[0] and len(last) <= len(word):
+            last += ours.recv(len(word)) or b" " * len(word)
+        elif len(last) > len(word):
             time.sleep(0.02)
         done, status = os.waitpid(child, os.WNOHANG)
         code = os.waitstatus_to_exitcode(status) if done else None
@@ -123,8 +153,8 @@ def watch():
         if len(processes) > most or used > memory:
             break
     if select.select([ours], [], [], 0)[0]:
-        last += ours.recv(8)
-    passed = code == 0 and last.strip() == b"end"
+        last += ours.recv(len(word))
+    passed = code == 0 and last.strip() == word
     try:
         os.killpg(child, signal.SIGKILL)
     except OSError:
@@ -145,6 +175,7 @@ def watch():
     return passed
 
 program = sys.stdin.buffer.read()
+allowed = tasks()
 if linux and isolate():
     child = os.fork()  # the first of its kind: with it everything of this pid namespace ends
     if child:
@@ -176,7 +207,7 @@ def run(program: str, seconds: int, memory: int) -> bytes:
     """What the guard tells of a program: i if it had namespaces, then p if it passed, or f."""
     verdict, told = os.pipe()
     with tempfile.TemporaryDirectory() as folder:
-        limits = [str(number) for number in (told, seconds, memory, FILE_SIZE, PROCESSES)]
+        limits = [str(number) for number in (told, seconds, memory, FILE_SIZE, PROCESSES, TASKS)]
         guard = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", f"PROGRAM = {_PROGRAM!r}\n{_GUARD}", *limits],
             cwd=folder,
