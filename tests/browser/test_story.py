@@ -31,7 +31,8 @@ BELOW = """() => {
 }"""
 SMALL = """() => [...new Set([...document.querySelectorAll('.dl *')].filter((node) => node.offsetParent
     && [...node.childNodes].some((one) => one.nodeType === 3 && one.data.trim()))
-    .filter((node) => parseFloat(getComputedStyle(node).fontSize) < 11 && !node.closest('.dv-badge'))
+    .filter((node) => !node.closest('.dv-badge'))
+    .filter((node) => [parseFloat(getComputedStyle(node).fontSize)].some((size) => size > 0 && size < 11))
     .map((node) => `${node.className} ${getComputedStyle(node).fontSize}`))]"""
 FAINT = """() => {
     const light = (colour) => {

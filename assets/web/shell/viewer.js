@@ -38,6 +38,7 @@ import { Lane } from '../data/unpack.js';
 
 const TYPING = 'input:not([type=checkbox]), textarea, select, [contenteditable]:not([contenteditable=false])';
 
+const ENLARGED = 1.2; // a projector's page has little room
 const LONG = 14; // tokens that are not large in a story
 
 /** @type {Viewer | null} */
@@ -257,7 +258,7 @@ export class Viewer {
   get grid() {
     const [{ board, length }, ...others] = this.lanes;
     if (!this.page || others.length || board || length > LONG) return undefined;
-    return this.root.clientWidth <= 640 ? 'tall' : 'huge';
+    return this.root.clientWidth <= 640 || (this.root.currentCSSZoom ?? 1) > ENLARGED ? 'tall' : 'huge';
   }
 
   destroy() {
