@@ -21,6 +21,7 @@ from dard.results.markdown import table
 from dard.results.sweep import Job, Row, Scope, Variant, decode_and_score, title_of
 
 Columns = Mapping[str, Callable[[Point], str]]  # by heading
+TIMED_FROM = 20  # samples; the speed of fewer is noise
 
 
 @dataclass(frozen=True)
@@ -72,9 +73,14 @@ def against(cell: Callable[[Point, Point], str]) -> Callable[[Point], str]:
     return lambda p: "–" if p.beside is None or p.beside is p else cell(p, p.beside)
 
 
+def pace(p: Point) -> str:
+    """Tokens per second; of few samples they are noise."""
+    return f"{p.tokens_per_second:.0f}" if p.samples >= TIMED_FROM else "–"
+
+
 def speed(p: Point) -> str:
-    """Tokens per second as a multiple of the point beside it."""
-    known = p.beside is not None and p.beside.tokens_per_second
+    """Tokens per second as a multiple of the point beside it; of few samples they are noise."""
+    known = p.samples >= TIMED_FROM and p.beside is not None and p.beside.tokens_per_second
     return f"×{p.tokens_per_second / known:.2f}" if known else "–"
 
 
@@ -92,7 +98,7 @@ COLUMNS: Columns = {
     "Tokens/pass": lambda p: number(p.per_pass()),
     "without end": lambda p: number(p.per_pass("without_end")),
     "Revocations": lambda p: f"{p.mean('revocations'):.2f}",
-    "Tokens/s": lambda p: f"{p.tokens_per_second:.0f}",
+    "Tokens/s": pace,
     "Speed": speed,
 }
 

@@ -5,8 +5,10 @@ The grid of each decoder is its own, the paper's where it has one: whoever regis
 
 from __future__ import annotations
 
+import math
+
 from dard.decoders import DECODERS
-from dard.experiments.base import PACE, Experiment, Table, columns, number, percent, speed
+from dard.experiments.base import PACE, TIMED_FROM, Experiment, Table, columns, number, pace, percent, speed
 from dard.experiments.figures import ACCURACY, PASSES, SYMBOLS, Figure, Trace, colour_of
 from dard.experiments.points import Point, by_decoder, frontier, most_tokens, number_of, points
 from dard.results.file import Results
@@ -14,6 +16,7 @@ from dard.results.sweep import ONE_BY_ONE, Scope, Variant, title_of, variant_of
 from dard.trace.metrics import area_under_parallelism
 
 OUTLINE = "#D40000"  # the best point, as in the paper
+JITTER = 0.008  # of the axes, between points that lie on each other
 
 
 class Pareto(Experiment):
@@ -47,7 +50,9 @@ class Pareto(Experiment):
         return [self.table(results), peaks(points(results, self.beside))]
 
     def traces(self, points: list[Point]) -> list[Trace]:
-        return [trace for decoder, group in by_decoder(points).items() for trace in decoder_traces(decoder, group)]
+        moved = apart(points)
+        drawn = [t for decoder, group in by_decoder(points).items() for t in decoder_traces(decoder, group, moved)]
+        return drawn + keys(bool(moved), any(p is p.beside for p in points)) if drawn else []
 
     def figure(self, results: Results) -> Figure:
         """With a dotted line at the accuracy of standard decoding with one token per pass."""
@@ -85,24 +90,65 @@ def peaks(points: list[Point]) -> Table:
     return Table.of([frontier(group)[-1] for group in groups.values()], shown, caption)
 
 
-def decoder_traces(decoder: str, group: list[Point]) -> list[Trace]:
-    """The decoder's dashed frontier, and its points, the best of them outlined."""
+def apart(points: list[Point]) -> dict[int, tuple[float, float]]:
+    """How far points that lie on each other are moved, by their identity: around the place, the first one stays."""
+    together: dict[tuple[float, float], list[Point]] = {}
+    for p in points:
+        together.setdefault((round(p.passes, 2), round(p.accuracy, 3)), []).append(p)
+    width = max((p.passes for p in points), default=1.0)
+    moved = {}
+    for group in together.values():
+        for n, p in enumerate(group[1:]):
+            ring, angle = 1 + n // 8, math.tau * (n % 8) / 8
+            moved[id(p)] = (JITTER * ring * width * math.cos(angle), 100 * JITTER * 1.6 * ring * math.sin(angle))
+    return moved
+
+
+def keys(moved: bool, level: bool) -> list[Trace]:
+    """What the marks that stand for no decoder mean, as entries of the legend alone."""
+    grey, nowhere = "#808080", {"type": "scatter", "x": [None], "y": [None], "hoverinfo": "skip"}
+    dot = {"symbol": "circle", "size": 10, "color": grey}
+    outlined = {**dot, "color": "rgba(0,0,0,0)", "line": {"color": OUTLINE, "width": 2.5}}
+    entries: list[Trace] = [
+        {**nowhere, "name": "most accurate setting", "mode": "markers", "marker": outlined},
+        {**nowhere, "name": "no other is better", "mode": "lines", "line": {"color": grey, "dash": "dash"}},
+    ]
+    if level:
+        one = {"color": grey, "dash": "dot", "width": 1}
+        entries.append({**nowhere, "name": "one token per pass", "mode": "lines", "line": one})
+    if moved:
+        entries.append(
+            {**nowhere, "name": "equal points: moved apart", "mode": "markers", "marker": dot, "opacity": 0.5}
+        )
+    return entries
+
+
+def decoder_traces(decoder: str, group: list[Point], moved: dict[int, tuple[float, float]]) -> list[Trace]:
+    """The decoder's dashed frontier, and its points, the best of them outlined; equal ones are moved apart."""
     outer, colour = frontier(group), colour_of(decoder)
     best = outer[-1]
 
     def scatter(some: list[Point], mode: str) -> Trace:
-        places = {"x": [p.passes for p in some], "y": [100 * p.accuracy for p in some]}
+        by = [moved.get(id(p), (0, 0)) if mode == "markers" else (0, 0) for p in some]
+        places = {
+            "x": [p.passes + x for p, (x, _) in zip(some, by, strict=True)],
+            "y": [100 * p.accuracy + y for p, (_, y) in zip(some, by, strict=True)],
+        }
         return {"type": "scatter", "legendgroup": decoder, **places, "mode": mode}
 
     def hover(p: Point) -> str:
         return (
             f"<b>{p.variant.name}</b><br>{percent(p.accuracy)} % ({' – '.join(map(percent, p.interval))}), "
-            f"{p.samples} samples<br>{p.passes:.2f} passes, {p.tokens_per_second:.0f} tokens/s ({speed(p)})"
+            f"{p.samples} samples<br>{p.passes:.2f} passes{timed.format(pace(p), speed(p))}"
         )
 
+    enough = all(p.samples >= TIMED_FROM for p in group)
+    timed = ", {} tokens/s ({})" if enough else "<br>too few samples to tell a speed{:.0}{:.0}"
     dashed = {"line": {"color": colour, "dash": "dash", "width": 1.5}, "showlegend": False, "hoverinfo": "skip"}
     marked = {
-        "name": f"{title_of(decoder)}, {best.tokens_per_second:.0f} tok/s",  # beside the points they would collide
+        "name": f"{title_of(decoder)}, {pace(best)} tok/s"
+        if enough
+        else title_of(decoder),  # beside points they collide
         "customdata": [p.variant.name for p in group],
         "hovertext": [hover(p) for p in group],
         "hoverinfo": "text",

@@ -1,10 +1,12 @@
-"""The panels one learns with, on the embedded model: handles, map, shadow, six blocks, guesses. They show what the
-library gives for the same settings."""
+"""The panels one learns with, on the embedded model: handles, map, shadow, six blocks, guesses. What they show is what
+the library gives for the same settings."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Iterator
+from statistics import median
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import dard
 from dard.models.scripted import LOS_DIEGO
 from tests.browser.conftest import Visit
 from tests.helpers import aside, serving
+from visual import page as page_module
 from visual.page import build_page, launch_options
 from visual.server.cases import lessons
 from visual.server.studio import Studio
@@ -182,8 +185,9 @@ def test_guesses_are_judged_by_the_trace_and_the_score_is_kept(lesson: Callable[
     question.get_by_role("button", name="Show the answer").click()
     expect(question).to_contain_text("does not count")
     expect(question.locator(".dv-askscore")).to_have_text("predicted 1 of 2")
-    page.reload()
-    expect(question.locator(".dv-askscore")).to_have_text("predicted 1 of 2")
+    again = page.context.new_page()
+    again.goto(page.url)
+    expect(again.locator(".dl .dv-askscore")).to_have_text("predicted 1 of 2")
 
 
 def test_w_is_guessed_by_dragging(lesson: Callable[..., Page]) -> None:
@@ -205,3 +209,57 @@ def test_the_detour_is_found_by_trying(lesson: Callable[..., Page]) -> None:
     panel.locator("[data-path=s][data-place='8']").click()
     expect(panel).to_contain_text("It arrives.")
     expect(page.locator(".dl .dq")).to_contain_text("Not so.")  # the first try counts
+
+
+DRAGS = 40
+DRAG = """async (to) => {
+    const [viewer, client] = [window.shown, window.asking];
+    const handle = document.querySelector('.dl .dv-handle[data-name=tau_u]');
+    const next = () => new Promise((done) => setTimeout(done, 0));
+    const drag = performance.now();
+    handle.dispatchEvent(new KeyboardEvent('keydown', { key: to > 0 ? 'ArrowRight' : 'ArrowLeft', bubbles: true }));
+    const wanted = Number(handle.getAttribute('aria-valuenow'));
+    while (viewer.lane.settings.tau_u !== wanted || client.working) await next();
+    const drawn = performance.now();
+    const asked = { action: 'advance', run: 'none' };
+    await new Promise((done) => client.bridge.ask(asked, (reply) => reply.kind === 'end' && done()));
+    return [drawn - drag, performance.now() - drawn];
+}"""
+
+
+@pytest.mark.long
+def test_a_drag_costs_little_more_than_its_decode_and_a_call(
+    visit: Callable[..., Visit], model: Any, monkeypatch: pytest.MonkeyPatch, figure: Callable[[str], None]
+) -> None:
+    """Each drag beside the same decode without a page and a call of the page that is refused at once."""
+    script = page_module.script
+    hooks = {"const viewer = createViewer(": "const viewer = window.shown = createViewer("}
+    hooks |= {"const client = new Client(": "const client = window.asking = new Client("}
+
+    def shown(name: str) -> str:
+        text = script(name)
+        for old, new in hooks.items():
+            text = text.replace(old, new)
+        return text
+
+    monkeypatch.setattr(page_module, "script", shown)
+    studio = Studio(("embedded",))
+    studio.models.loaded["embedded"] = model
+    with serving(build_page(studio), **launch_options()) as url:
+        page = visit(f"{url}?lesson=thresholds", ready=".dl .dq:visible").page
+        expect(page.locator(".dl .dv-mapcell[data-right='']")).to_have_count(0)
+        handle(page, "tau_u").focus()
+        times = []
+        for n in range(DRAGS + 3):
+            up = 1 if n % 20 < 10 else -1
+            drag, call = page.evaluate(DRAG, up)
+            at = float(handle(page, "tau_u").get_attribute("aria-valuenow") or 0)
+            began = time.perf_counter()
+            decode(model, tau_u=at)
+            times.append((drag, call, 1000 * (time.perf_counter() - began)))
+    drag, call, bare = (median(column) for column in zip(*times[3:], strict=True))
+    figure(
+        f"a drag {drag:.0f} ms, a decode {bare:.0f} ms, an empty call {call:.0f} ms: "
+        f"{drag / (bare + call):.2f} × both (bar 1.5)"
+    )
+    assert drag / (bare + call) < 3

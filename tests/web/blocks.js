@@ -2,7 +2,7 @@
 
 import { readFileSync } from 'node:fs';
 import { sight } from '../../assets/web/draw/sight.js';
-import { inBlocks, wrongIn } from '../../assets/web/panels/six.js';
+import { inBlocks, wrongIn } from '../../assets/web/draw/blocks.js';
 import { Lane } from '../../assets/web/data/unpack.js';
 
 const found = [];

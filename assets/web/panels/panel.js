@@ -28,6 +28,7 @@
 import { Question } from './ask.js';
 import { Causes } from './causes.js';
 import { Dependencies } from './dependencies.js';
+import { Detour } from './detour.js';
 import { Diagnosis } from './diagnosis.js';
 import { Inspector } from './inspector.js';
 import { ThresholdMap } from './map.js';
@@ -35,7 +36,7 @@ import { MaskPanel } from './maskpanel.js';
 import { Others } from './others.js';
 import { Ruler } from './ruler.js';
 import { ScorePanel } from './scorepanel.js';
-import { Detour, Shadow } from './shadow.js';
+import { Shadow } from './shadow.js';
 import { Six } from './six.js';
 import { Tokens } from './tokens.js';
 import { Weight } from './weight.js';

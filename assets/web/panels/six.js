@@ -3,50 +3,20 @@
 // from the mask of the trace: what each block sees is said from its cells, and a painted one is compared with them.
 
 import { h, put, setText, twoShort } from '../draw/dom.js';
+import { BLOCKS, SIGNS, inBlocks, wrongIn } from '../draw/blocks.js';
 import { reasonOf } from '../draw/maskwords.js';
+import { sentenceSeen } from '../draw/seen.js';
 import { sight } from '../draw/sight.js';
 import { LETTER } from '../data/unpack.js';
-import { sentenceSeen } from './shadow.js';
 
 /** @import { Frame } from '../data/frame.js' */
 /** @import { Lane } from '../data/unpack.js' */
 /** @import { Child } from '../draw/types.js' */
 /** @import { Viewer } from './types.js' */
 
-export const SIGNS = ['①', '②', '③', '④', '⑤', '⑥'];
-/** @type {[path: string, state: string, who: string][]} */
-export const BLOCKS = [
-  ['x', 'M', 'A blank in x'],
-  ['x', 'C', 'A candidate in x'],
-  ['x', 'U', 'A trusted word in x'],
-  ['s', 'M', 'A blank’s shadow'],
-  ['s', 'C', 'A candidate’s shadow'],
-  ['s', 'U', 'A trusted word’s shadow'],
-];
 const MOST = 32;
 const AROUND = 430; // pixels of the window that all else on the page needs
 const PAINTED = 4; // the block that is painted: ⑤, or the last one before it that has rows
-
-/**
- * The places of a pass in the order of its blocks: blanks, candidates by falling confidence, trusted words.
- * @param {Frame} frame
- */
-export function inBlocks({ block: [start, end], before }) {
-  if (!before) return [];
-  const { states, confidence } = before;
-  return Array.from({ length: end - start }, (_, n) => start + n).sort(
-    (a, b) => states[a] - states[b] || (states[a] === 1 ? (confidence[b] ?? 0) - (confidence[a] ?? 0) : 0) || a - b,
-  );
-}
-
-/**
- * Which cells of a painted row differ from the mask of the trace.
- * @param {Frame} frame @param {string} path @param {number} position @param {ReadonlySet<number>} words those painted as seen
- */
-export function wrongIn(frame, path, position, words) {
-  const [start] = frame.block;
-  return sight(frame, path, position).flatMap(({ word }, j) => (word !== words.has(start + j) ? [start + j] : []));
-}
 
 export class Six {
   static id = 'six';
@@ -66,6 +36,8 @@ export class Six {
   /** @type {boolean | null} whether the first check found nothing wrong */ first = null;
 
   drawn = '';
+
+  /** @type {Frame | null} the pass that is shown */ of = null;
 
   /** @param {Viewer} viewer */
   constructor(viewer) {
@@ -147,7 +119,8 @@ export class Six {
     if (lacking) return;
     const key = [frame.index, this.shown, this.painting, viewer.drawnWidth].join();
     if (this.drawn === key) return;
-    if (Number(this.drawn.split(',')[0]) !== frame.index) this.forget();
+    if (this.of !== frame) this.forget();
+    this.of = frame;
     this.drawn = key;
     this.fill();
     this.tell();
