@@ -3,7 +3,7 @@
 
 import { h, twoShort } from '../draw/dom.js';
 import { sight } from '../draw/sight.js';
-import { BLOCKS, SIGNS, inBlocks } from '../panels/six.js';
+import { BLOCKS, SIGNS, inBlocks } from '../draw/blocks.js';
 import { zipped } from './zip.js';
 
 /** @import { Frame } from '../data/frame.js' */
