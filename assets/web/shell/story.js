@@ -168,7 +168,8 @@ export class Story {
     this.measure();
     const order = [this.viewer.page?.panel ?? []].flat();
     for (const { box, constructor: kind } of this.viewer.panels) {
-      const { id, story } = /** @type {PanelKind} */ (kind);
+      const { id, story, above } = /** @type {PanelKind} */ (kind);
+      if (above) continue;
       box.style.order = String(story === 'ask' ? order.length : Math.max(0, order.indexOf(story ?? id)));
     }
     const { thresholds } = this.viewer.lane.about;

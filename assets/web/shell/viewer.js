@@ -39,6 +39,7 @@ import { Lane } from '../data/unpack.js';
 const TYPING = 'input:not([type=checkbox]), textarea, select, [contenteditable]:not([contenteditable=false])';
 
 const CHIPS = 64; // positions, at most, of what is shown as chips
+const ENLARGED = 1.2; // a projector's page has little room
 const LARGE = 14; // tokens, at most, that are large in a story
 
 /** @type {Viewer | null} */
@@ -263,7 +264,7 @@ export class Viewer {
   get grid() {
     const [{ board, length }, ...others] = this.lanes;
     if (!this.page || others.length || board || length > LARGE) return undefined;
-    return this.root.clientWidth <= 640 ? 'tall' : 'huge';
+    return this.root.clientWidth <= 640 || (this.root.currentCSSZoom ?? 1) > ENLARGED ? 'tall' : 'huge';
   }
 
   destroy() {
