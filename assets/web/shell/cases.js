@@ -11,16 +11,17 @@ const DISCUSSED_AT_MOST = 4; // positions of a case
  * @param {Config} config @param {Case | null} example @param {string} prompt @returns {Page}
  */
 export function pageOf({ gallery, opening }, example, prompt) {
-  if (!example) return { name: 'own', title: prompt, caption: [], panel: ['ruler', 'score'] };
+  if (!example) return { name: 'own', title: prompt, caption: [], panel: ['ruler', 'score'], drag: true };
   const { name, hook, why, shows = [] } = example;
   if (example === gallery[0] && opening)
-    return { name, title: hook ?? name, caption: [], panel: ['ruler', 'others'], others: opening.others };
+    return { name, title: hook ?? name, caption: [], panel: ['ruler', 'others'], drag: true, others: opening.others };
   const places = shows.flatMap(({ versus, position }) => (versus || position == null ? [] : [position]));
   return {
     name,
     title: name,
     caption: why ? [why] : [],
     panel: ['ruler', 'score'],
+    drag: true,
     focus: [...new Set(places)].slice(0, DISCUSSED_AT_MOST),
   };
 }
