@@ -57,7 +57,7 @@ class Lines:
         return self.own[-1] if self.own else None
 
     def name(self, at: float | None) -> str:
-        which = "" if len(self.own) < 2 else "lower " if at == self.low else "upper "
+        which = "" if len({*self.own}) < 2 else "lower " if at == self.low else "upper "
         return f"the {which}line ({percent(at or 0)})"
 
 
