@@ -288,7 +288,7 @@ def test_every_decoder_can_be_watched_and_compared(server: str, visit: Visiting)
     expect(panel.locator(".dv-graphnote")).to_contain_text("'3' at position 11".replace("'", ""))
     page.get_by_role("button", name="Editing never settles", exact=True).click()
     expect(page.locator(".dv-counter:visible")).to_contain_text("18")
-    lesson = visit(f"{server}?lesson=12", ready=READY).page
+    lesson = visit(f"{server}?lesson=12", ready=".df-head:visible").page
     expect(lesson.locator(".df-who:visible th")).to_have_text(["DARD", "WINO", "Saber", "ReMix", "DAPD"])
     lesson.get_by_role("button", name="Show the answer").locator("visible=true").click()
     expect(lesson.locator(".df-who:visible tr").last).to_contain_text("Los Angeles")
