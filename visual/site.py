@@ -73,7 +73,7 @@ def write_learn(out: Path, studio: Studio) -> None:
     for number, lesson in enumerate(lessons()):
         show = lesson["show"]
         sessions = decoded(studio, show["prompt"], show.get("lanes") or [show])
-        traces = {name: told(session, lesson["reveal"]) for name, session in sessions.items()}
+        traces = {name: told(session, lesson["ask"]["then"]) for name, session in sessions.items()}
         payloads = [payload(trace, name if "lanes" in show else None, lives=True) for name, trace in traces.items()]
         reply = {"kind": "lanes", "run": "recorded", "payloads": payloads}
         (out / "learn" / f"{number}.txt").write_text(pack(reply), encoding="ascii")

@@ -554,19 +554,15 @@ def test_symbols_explain_themselves(watch: Visiting) -> None:
 def test_learn_pages_drive_the_viewer_and_can_be_linked(watch: Visiting) -> None:
     page = watch().page
     page.get_by_role("tab", name="Learn").click()
-    lesson = page.get_by_role("region", name="Lesson")
-    expect(lesson.get_by_role("heading", level=2)).to_have_text("A model that fills masks")
-    page.get_by_role("button", name="Next").press("Enter")
-    expect(lesson.get_by_role("heading", level=2)).to_be_focused()
-    page.get_by_role("button", name="Show the answer").click()  # before its decode is there
-    slider = page.locator("[role=slider][aria-label=step]:visible")
-    expect(slider).to_have_attribute("aria-valuenow", "1")
-    expect(page.locator(".dl-answer")).to_contain_text("together name no city")
-    page.wait_for_url(re.compile("lesson=together"))
+    title = page.locator(".df-hook:visible")
+    expect(title).to_have_text("1 · Blanks filled at once")
+    page.get_by_role("button", name="Next", exact=True).locator("visible=true").press("Enter")
+    expect(title).to_be_focused()
+    page.locator(".dq:visible").get_by_role("button", name="Show the answer").click()
+    expect(page.locator(".dq-answer:visible")).to_contain_text("48 % lies between the two lines")
+    page.wait_for_url(re.compile("lesson=states"))
     page.reload()
-    expect(page.get_by_role("region", name="Lesson").get_by_role("heading", level=2)).to_have_text(
-        "Why deciding together fails"
-    )
+    expect(page.locator(".df-hook:visible")).to_have_text("2 · Blank, on trial, trusted")
 
 
 def test_what_a_page_waits_for_is_small(server: str) -> None:
