@@ -29,7 +29,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 MARGIN = 12
 # What stands above the viewer leaves it half a pixel beside those of the screen.
 ALONE = "for (const name of ['top', 'prompt']) document.querySelector(`.${name}`).remove()"
-OFFLINE = {"This view", "Tokens only", "Slide, 16:9", "Slide, tokens only", "Score", "Mask", "Embed …"}
+LECTURE = {"Slides, one for every pass", "Slides that replay", "Handout to print"}
+OFFLINE = LECTURE | {"This view", "Tokens only", "Slide, 16:9", "Slide, tokens only", "Score", "Mask", "Embed …"}
 
 
 def made(page: Page, kind: str) -> bytes:

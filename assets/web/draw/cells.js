@@ -17,7 +17,7 @@ export function drawNumbers(g, mask) {
   const { theme, each, size, side, before, frame } = mask;
   const every = each >= 22 ? 1 : 2;
   const position = (/** @type {number} */ k) => frame.block[0] + mask.order[k % size];
-  g.font = `10px ${theme.sans}`;
+  g.font = `11px ${theme.sans}`;
   g.fillStyle = theme.ink2;
   const [[top, left], [bottom, right]] = mask.window();
   g.textAlign = 'right';
@@ -107,7 +107,7 @@ export function drawStack(canvas, mask, row, stack, chosen, theme) {
     const y = 2 + n * height;
     const layer = n + 1 < stack.length ? n + 1 : 0;
     mask.weights = weights;
-    g.font = `${layer === chosen ? 700 : 400} 10px ${theme.sans}`;
+    g.font = `${layer === chosen ? 700 : 400} 11px ${theme.sans}`;
     g.fillStyle = layer === chosen ? theme.ink : theme.ink2;
     g.fillText(layer ? (layer === chosen ? `▸${layer}` : String(layer)) : 'mean', LEFT - 5, y + height / 2);
     g.fillStyle = theme.sunk;

@@ -50,7 +50,7 @@ export class LifeLine {
       g.fillStyle = theme.sunk;
       g.fillRect(left, 2, room, bottom - 2);
       g.fillStyle = theme.ink3;
-      g.font = `10px ${theme.sans}`;
+      g.font = `11px ${theme.sans}`;
       for (const value of [1, 0]) g.fillText(String(value), 14, y(value));
     }
     g.setLineDash([2, 2]);
@@ -69,12 +69,12 @@ export class LifeLine {
       g.font = `11px ${theme.sans}`;
       g.fillText('confidence not measured', left + 8, bottom - 9);
     }
-    g.font = `10px ${theme.sans}`;
+    g.font = `11px ${theme.sans}`;
     g.textAlign = 'center';
     const every = [1, 2, 4, 8, 16, 32, 64, 128].find((n) => (n / Math.max(1, last)) * (room - 16) >= 20) || 256;
     for (let k = 0; k <= last; k += every) {
       g.fillStyle = k === now ? theme.ink : theme.ink3;
-      g.font = `${k === now ? '700 ' : ''}10px ${theme.sans}`;
+      g.font = `${k === now ? '700 ' : ''}11px ${theme.sans}`;
       g.fillText(String(k), x(k), bottom + 8);
     }
   }

@@ -299,7 +299,7 @@ export class Mask {
       }
     }
     if (!this.groups) {
-      g.font = `10px ${theme.sans}`;
+      g.font = `11px ${theme.sans}`;
       g.fillStyle = theme.ink3;
       const every = [1, 2, 4, 8, 16, 32, 64, 128, 256].find((n) => n * each >= 22) || 512;
       for (let k = 0; k < count; k++) {
@@ -327,7 +327,7 @@ export class Mask {
         const [y1, y2] = [Math.max(UPPER, this.y(from)), Math.min(UPPER + side, this.y(to))];
         g.strokeStyle = theme[letter];
         g.lineWidth = 3;
-        g.font = `600 10px ${theme.sans}`;
+        g.font = `600 11px ${theme.sans}`;
         g.textAlign = 'center';
         if (x2 - x1 > 2) {
           segment(g, x1 + 1, UPPER - 5, x2 - 2, UPPER - 5);
@@ -347,7 +347,7 @@ export class Mask {
     names.forEach((name, n) => n && (name.y = Math.max(name.y, names[n - 1].y + 14)));
     for (let n = names.length - 1, lowest = UPPER + side; n >= 0; n--)
       lowest = (names[n].y = Math.min(names[n].y, lowest)) - 14;
-    g.font = `600 10px ${theme.sans}`;
+    g.font = `600 11px ${theme.sans}`;
     g.lineWidth = 1;
     g.strokeStyle = theme.ink;
     for (const { y, letter, number } of names) {

@@ -194,7 +194,7 @@ export class Score {
     g.fillStyle = theme.panel;
     g.fillRect(x + 1, y, cols.each - 2, row);
     g.fillStyle = theme.ink2;
-    g.font = `10px ${theme.sans}`;
+    g.font = `11px ${theme.sans}`;
     if (!made.length)
       g.fillText(tag.number == null ? tag.mark : `${tag.mark} ${twoShort(tag.number)}`, x + 4, y + row / 2);
     else g.fillText(lane.word(made[0]), x + 4, y + row / 2 - 1.5);
@@ -243,7 +243,7 @@ export class Score {
     while (first > 0 && lane.frames[first - 1].tokens[i] === lane.frames[k].tokens[i]) first--;
     g.globalAlpha = 1;
     g.fillStyle = colour;
-    g.font = this.roomy ? `600 14px ${theme.mono}` : `${row < 15 ? 10 : 11}px ${theme.sans}`;
+    g.font = this.roomy ? `600 14px ${theme.mono}` : `11px ${theme.sans}`;
     g.save();
     g.beginPath();
     g.rect(a, y, b - a - 2, row);
@@ -271,7 +271,7 @@ export class Score {
       if (row >= 14 && cols.each >= 22) {
         g.globalAlpha = 1;
         g.fillStyle = w > 0.55 && !faded ? theme.panel : theme.ink;
-        g.font = `10px ${theme.sans}`;
+        g.font = `11px ${theme.sans}`;
         g.textAlign = 'center';
         g.fillText(written(Lane.value(frame, mapped.name, i) ?? 0), cols.x(k) + cols.width(k) / 2, y + row / 2 + 0.5);
         g.textAlign = 'left';
@@ -354,7 +354,7 @@ export class Score {
   rows(g, frame, selected) {
     const { lane, theme, row, label, narrow, big } = this;
     if (big) {
-      g.font = `10px ${theme.sans}`;
+      g.font = `11px ${theme.sans}`;
       g.fillStyle = theme.ink3;
       g.textAlign = 'right';
       const every = [32, 64, 128, 256].find((n) => n * row >= 22) ?? 512;
@@ -368,7 +368,7 @@ export class Score {
       const decided = frame.states[i] > 0;
       const there = decided || frame.drafted[i] > 0;
       const ghost = !there && frame.revoked[i] ? frame.ghost[i] : -1;
-      g.font = `10px ${theme.sans}`;
+      g.font = `11px ${theme.sans}`;
       g.fillStyle = theme.ink3;
       g.textAlign = 'right';
       g.fillText(String(lane.positions?.[i] ?? i), 16, middle + 0.5);

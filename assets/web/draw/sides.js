@@ -74,7 +74,7 @@ export class Sides {
       g.lineTo(at, TOP + depth);
       g.stroke();
       g.setLineDash([]);
-      g.font = `10px ${theme.sans}`;
+      g.font = `11px ${theme.sans}`;
       g.textAlign = 'center';
       g.fillStyle = theme.ink2;
       g.fillText(threshold.symbol.replace('_', ''), at - apart(n, n + 1) + apart(n, n - 1), TOP - 7);

@@ -111,7 +111,7 @@ export class Winnable {
    */
   numbers(g, solutions, last, lost, y) {
     const { theme, columns } = this.score;
-    g.font = `10px ${theme.sans}`;
+    g.font = `11px ${theme.sans}`;
     g.textAlign = 'center';
     const wide = Math.max(...solutions.map((count) => String(count ?? '').length)) * 6 + 3;
     const first = Math.min(columns.width(0), columns.each) >= wide;

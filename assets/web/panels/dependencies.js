@@ -200,12 +200,12 @@ export class Dependencies {
       g.textAlign = 'center';
       if (values[n] === largest) {
         g.fillStyle = theme.ink;
-        g.font = `600 10px ${theme.sans}`;
+        g.font = `600 11px ${theme.sans}`;
         g.fillText('hub', Math.max(x + each / 2, this.left + 9), 6);
       }
       if (each >= 12) {
         g.fillStyle = theme.ink2;
-        g.font = `10px ${theme.sans}`;
+        g.font = `11px ${theme.sans}`;
         g.fillText(String(i), x + each / 2, 34);
       }
       g.fillStyle = Object.hasOwn(blocked, i) ? theme.line2 : theme.U;
@@ -218,7 +218,7 @@ export class Dependencies {
   label(g, rank, i, middle, theme) {
     const { frame } = this;
     const state = frame.states[i];
-    g.font = `10px ${theme.sans}`;
+    g.font = `11px ${theme.sans}`;
     g.fillStyle = theme.ink3;
     g.textAlign = 'right';
     g.fillText(String(rank + 1), 14, middle);

@@ -144,7 +144,7 @@ export class Inspector {
       lane,
       position,
       width,
-      height: Math.max(70, this.lifeHeight || 126),
+      height: Math.max(66, this.lifeHeight || 126),
       step: state.step,
       hideLater: state.hideLater,
       last: steps,
