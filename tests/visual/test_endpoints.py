@@ -24,8 +24,8 @@ from visual.tabs.component import quick
 
 ROOT = Path(__file__).resolve().parents[2]
 VIEWER = {
-    "advance", "answer", "attention", "branch", "causes", "diagnose", "export", "gif", "graph", "layers", "life", "show", "steps",
-    "stop",
+    "advance", "answer", "attention", "branch", "causes", "diagnose", "export", "gif", "graph", "layers", "life",
+    "show", "steps", "stop",
 }  # fmt: skip
 # What links, notebooks, programs and assistants know by these names.
 NAMES = {
