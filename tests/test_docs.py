@@ -242,6 +242,11 @@ def test_what_github_reads_can_be_read_and_names_this_version() -> None:
     assert len(files) >= 10
     read = {path.name: yaml.safe_load(path.read_text(encoding="utf-8")) for path in files}
     assert read["CITATION.cff"]["version"] == dard.__version__
+    newest = re.search(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert newest is not None
+    number, unreleased = newest[1].split()[0].strip(","), "unreleased" in newest[1]
+    assert re.fullmatch(rf"{re.escape(number)}(\.\d+)*(\.dev0)?", dard.__version__)
+    assert dard.__version__.endswith(".dev0") == unreleased
     hooks = [
         re.sub(r"^env \S+ ", "", hook["entry"]).split()[0]
         for hook in read[".pre-commit-config.yaml"]["repos"][0]["hooks"]

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from dard.analysis.causes import examine
-from dard.cli import options
+from dard.cli import options, pages
 from dard.cli.terminal import plain_console, show_trace
 from dard.core.errors import InputError
 from dard.decoders import DECODERS
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--causes", nargs="?", type=float, const=CAUSES_SECONDS, metavar="SECONDS",
         help="and which token made it: hide each in turn, for at most so many seconds a transition (default 5)",
     )  # fmt: skip
-    options.add_answer(parser)
+    pages.add_answer(parser)
     parser.set_defaults(func=run)
     options.add_output(parser, "FILE")
 
@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> None:
     else:
         show_trace(plain_console(), trace, sentences=args.why or args.causes is not None, every=args.verbose)
         if args.answer is not None:
-            sys.stdout.write(f"answer {options.told_answer(trace, args.answer)}\n")
+            sys.stdout.write(f"answer {pages.told_answer(trace, args.answer)}\n")
 
 
 def transitions(session: Session, seconds: float) -> Iterator[Verdict]:

@@ -16,8 +16,6 @@ from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, T
 from dard.core.errors import InputError
 from dard.decoders import DECODERS
 from dard.models import load_model, with_image, with_thinking
-from dard.trace import Trace
-from dard.trace.answers import answer_life
 
 EVERY = 60  # seconds
 
@@ -143,20 +141,3 @@ def add_output(parser: argparse.ArgumentParser, place: str) -> None:
     parser.add_argument("--json", action="store_true", help="print the trace as JSON and nothing else")
     add_model(parser)
     add_settings(parser)
-
-
-def add_answer(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--answer", nargs="?", const="", metavar="PATTERN",
-        help="say at which step the answer was first written and when it settled: what follows ####, is in \\boxed{} "
-        "or in fenced code, or what a regular expression of your own finds, its first group if it has one",
-    )  # fmt: skip
-
-
-def told_answer(trace: Trace, pattern: str) -> str:
-    """The life of the answer in a sentence, or that there is none."""
-    life = answer_life(trace, pattern or None)
-    if life is not None:
-        return life.say
-    sought = f"/{pattern[:60]}/" if pattern else "####, \\boxed{} or fenced code"
-    return f"No answer was found by {sought} in what stands there at the end."

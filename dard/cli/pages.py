@@ -1,4 +1,4 @@
-"""A page of traces that a command writes and opens."""
+"""A page of traces that a command writes and opens, and what is said of an answer; needs no torch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from dard.core.errors import InputError
 from dard.core.files import write_whole
 from dard.trace import Trace
+from dard.trace.answers import answer_life
 from visual.export import replay_html
 
 
@@ -43,3 +44,20 @@ def write_page(path: Path, page: str) -> Path:
         raise InputError(f"the page cannot be written: {error}") from None
     print(path.resolve())
     return path.resolve()
+
+
+def add_answer(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--answer", nargs="?", const="", metavar="PATTERN",
+        help="say at which step the answer was first written and when it settled: what follows ####, is in \\boxed{} "
+        "or in fenced code, or what a regular expression of your own finds, its first group if it has one",
+    )  # fmt: skip
+
+
+def told_answer(trace: Trace, pattern: str) -> str:
+    """The life of the answer in a sentence, or that there is none."""
+    life = answer_life(trace, pattern or None)
+    if life is not None:
+        return life.say
+    sought = f"/{pattern[:60]}/" if pattern else "####, \\boxed{} or fenced code"
+    return f"No answer was found by {sought} in what stands there at the end."

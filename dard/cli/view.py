@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from dard.cli import options, pages
+from dard.cli import pages
 from dard.core.errors import InputError
 from dard.trace import Trace
 from dard.trace.readers import TokenizerFile, load, trace_name
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--block-size", type=int, metavar="N", help="tokens of a block, if steps count anew in each")
     parser.add_argument("--row", type=int, metavar="N", help="of a batch only this row, counted from 0")
-    options.add_answer(parser)
+    pages.add_answer(parser)
     parser.add_argument("--page", metavar="FILE.html", help="write a page that opens any trace, without a server")
     pages.add_page(parser)
     parser.set_defaults(func=run)
@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> None:
         traces |= {name if len(rows) == 1 else f"{name}, row {row}": trace for row, trace in enumerate(rows)}
     if args.answer is not None:
         for name, trace in traces.items():
-            print(f"{name}: {options.told_answer(trace, args.answer)}")
+            print(f"{name}: {pages.told_answer(trace, args.answer)}")
     pages.show_page(traces, args, args.answer or None)
 
 

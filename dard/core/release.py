@@ -1,3 +1,3 @@
-"""Which version this is."""
+"""Which version this is: that of the newest part of CHANGELOG.md, with .dev0 until it is released."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0.dev0"

@@ -26,6 +26,12 @@ AT_ONCE = """new MutationObserver((_, observer) => {
     button.click();
 }).observe(document, { subtree: true, attributes: true, childList: true });"""
 HEIGHTS = "(boxes) => Math.min(...boxes.map((box) => box.getBoundingClientRect().height))"
+LOW = """() => [...document.querySelectorAll('button, select, input, summary, [role=tab]')]
+    .filter((one) => !one.matches('.dv-tok, .visually-hidden *') && one.checkVisibility({ visibilityProperty: true }))
+    .map((one) => one.closest('label') ?? one)
+    .map((one) => [one.innerText || one.ariaLabel, one.getBoundingClientRect()])
+    .filter(([, { width, height }]) => width > 1 && (height < 44 || width < 14))
+    .map(([name, { width, height }]) => [name, width, height])"""
 WATCHED = """() => {
     window.seen = [];
     const look = () => seen.push(document.querySelector('.dv-buttons [data-name=Pause]')
@@ -277,3 +283,16 @@ def test_a_link_opens_the_full_view_with_its_verdict_and_play_pauses(first: Call
     press(page, "Play")
     expect(slider).to_have_attribute("aria-valuenow", "3")
     expect(page.locator(".dv-judged:visible")).to_have_text("right")
+
+
+def test_what_a_finger_must_hit_is_44_px_high(first: Callable[..., Page]) -> None:
+    """On a phone, on every tab, in a story and with everything shown."""
+    page = first(**PHONE)
+    expect(page.locator(".df-say")).to_be_visible()
+    assert page.evaluate(LOW) == []
+    press(page, "Everything")
+    for name in ("Watch", "Compare", "Learn", "Lab"):
+        page.get_by_role("tab", name=name).click()
+        page.wait_for_timeout(700)
+        assert page.evaluate(LOW) == [], name
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390, name

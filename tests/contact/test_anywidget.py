@@ -40,6 +40,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "branch": {"step": 2, "position": 3, "hide": "all"}, "attention": {"step": 2}, "life": {"position": 3},
     "graph": {"step": 2}, "layers": {"step": 2, "position": 4}, "show": {}, "steps": {"since": 1},
     "stop": {}, "export": {"kind": "trace"}, "diagnose": {"expected": "San Diego"},
+    "answer": {"pattern": "San Diego|Los Angeles"},
 }  # fmt: skip
 
 
