@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 import dard
 from dard.trace import Trace
+from dard.trace.answers import last_marked, last_told, usual
 from tests.lengthy import lengthy
 
 WORDS = {0: "[MASK]", 1: " so", 2: " 7", 3: " ####", 4: " 12", 5: "\n", 6: "[EOS]"}
@@ -65,6 +67,29 @@ def test_the_usual_marks_are_found(text: str, mark: str | None, answer: str | No
     words = dict(enumerate(tokens, 1))
     life = dard.answer_life(Trace.from_tokens([[0] * len(tokens), list(words)], 0, words))
     assert (life and life.mark, life and life.text) == (mark, answer)
+
+
+LITERALLY = {
+    "####": r"####[ \t]*([^\s#](?:(?!####)[^\n])*?)[ \t]*(?:\n|$)",
+    "answer is": r"\b[Tt]he (?:final )?answer is:?\s+([^\n]*?\w[^\n]*?)\s*\.?[ \t]*(?:\n|$)",
+}
+PARTS = ["####", "#", " ", "  ", "\t", "\n", "a", "1", ".", ":", "\r", "the answer is", "The final answer is ", "\0"]
+
+
+@given(st.lists(st.sampled_from(PARTS), max_size=9).map("".join))
+def test_a_mark_leads_to_what_its_pattern_says(text: str) -> None:
+    """Which would take the cube of what is blank."""
+    for (mark, pattern), last in zip(LITERALLY.items(), (last_marked, last_told), strict=True):
+        found = [match.span(1) for match in re.finditer(pattern, text)]
+        assert last(text) == (found[-1] if found else None), mark
+
+
+@pytest.mark.parametrize("text", ["the answer is", "the answer is a", "#### a", "####", "```", "####\n", "\\boxed{"])
+def test_a_text_without_an_end_is_read_at_once(text: str) -> None:
+    for long in (text + " " * 1_000_000 + "x", text * 100_000, f"{text} \n" * 100_000):
+        began = time.perf_counter()
+        usual(long)
+        assert time.perf_counter() - began < 5
 
 
 def test_an_answer_that_is_still_written_is_none() -> None:

@@ -289,7 +289,7 @@ def visitor_in(scope: Scope, headers: dict[str, str], behind_proxy: bool) -> str
 def policy(names: Sequence[str], on_space: bool) -> str:
     """The page runs its own scripts, which Gradio writes into it, and loads nothing from elsewhere but the traces that
     a link names (`?url=`), from the hub and where that keeps its files."""
-    framing = " ".join(f"{scheme}://{name}" for name in names for scheme in ("https", "http"))
+    framing = " ".join(f"{scheme}://{name}:*" for name in names for scheme in ("https", "http"))  # at any port
     space = " https://*.hf.space" if on_space else ""
     return "; ".join(
         [

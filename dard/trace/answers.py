@@ -18,9 +18,9 @@ from dard.trace.records import Start, Step, Whole
 
 LONGEST = 500  # characters of a pattern
 TEXT_AT_MOST = 200  # characters of an answer that are told
-_MARKED = re.compile(r"####[ \t]*([^\s#](?:(?!####)[^\n])*?)[ \t]*(?:\n|$)")
+_MARK = "####"
 _FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|$)", re.DOTALL)
-_TOLD = re.compile(r"\b[Tt]he (?:final )?answer is:?\s+([^\n]*?\w[^\n]*?)\s*\.?[ \t]*(?:\n|$)")
+_TELLING = re.compile(r"\b[Tt]he (?:final )?answer is:?\s+")
 _BOX = "\\boxed{"
 
 
@@ -126,8 +126,8 @@ def written(trace: Whole, step: Step) -> list[str]:
 def usual(text: str) -> tuple[str, tuple[int, int] | None]:
     """How the usual marks lead to an answer: the last "####", else the last box, the last fenced code, or what
     "the answer is"."""
-    if marked := list(_MARKED.finditer(text)):
-        return "####", marked[-1].span(1)
+    if marked := last_marked(text):
+        return _MARK, marked
     if (start := text.rfind(_BOX)) >= 0:
         depth, begin = 1, start + len(_BOX)
         for at in range(begin, len(text)):
@@ -136,6 +136,34 @@ def usual(text: str) -> tuple[str, tuple[int, int] | None]:
                 return "\\boxed", (begin, at)
     if fenced := list(_FENCED.finditer(text)):
         return "code", fenced[-1].span(1)
-    if told := list(_TOLD.finditer(text)):
-        return "answer is", told[-1].span(1)
+    if told := last_told(text):
+        return "answer is", told
     return "", None
+
+
+def last_marked(text: str) -> tuple[int, int] | None:
+    """What follows the last "####" of a line, of the last line where that is something. Read once from its end: a
+    pattern would go over what is blank again and again."""
+    stop = len(text)
+    while (mark := text.rfind(_MARK, 0, stop)) >= 0:
+        begin = text.rfind("\n", 0, mark) + 1
+        line = text[mark + len(_MARK) : stop].partition("\n")[0]
+        answer = line.strip(" \t")
+        if answer and answer[0] != "#" and not answer[0].isspace():
+            first = mark + len(_MARK) + line.index(answer)
+            return first, first + len(answer)
+        stop = max(begin - 1, 0)
+    return None
+
+
+def last_told(text: str) -> tuple[int, int] | None:
+    """What follows the last "the answer is" that begins no answer itself, to the end of its line, without a full stop.
+    Read once from its beginning."""
+    found, at = None, 0
+    while head := _TELLING.search(text, at):
+        at = text.find("\n", head.end())
+        at = len(text) if at < 0 else at
+        rest = text[head.end() : at].rstrip(" \t").removesuffix(".").rstrip()
+        if re.search(r"\w", rest):
+            found = (head.end(), head.end() + len(rest))
+    return found

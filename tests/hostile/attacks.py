@@ -115,6 +115,13 @@ def with_empty_masks(length: int, masks: bool = True) -> dict[str, str]:
     return {"data": packed(json.dumps(body).encode())}
 
 
+def with_blanks() -> dict[str, str]:
+    """A trace whose answer ends in four million blanks."""
+    body = json.loads(Trace.from_tokens([[0] * 4096, [1] + [2] * 4094 + [3]], 0).to_bytes(compress=False))
+    body["token_text"] = {"0": "[MASK]", "1": " the answer is 4", "2": " " * 1000, "3": " x"}
+    return {"data": packed(json.dumps(body).encode())}
+
+
 def with_column(**more: Any) -> dict[str, str]:
     """A trace whose description names a column that it does not have."""
     body = json.loads(Trace.from_tokens([[1, 0], [1, 2]], 0).to_bytes(compress=False))
@@ -229,6 +236,7 @@ ATTACKS = [
     Attack("four files at once", four_files, "model: it is missing", 220, 6),
     Attack("a long region", quick("open_trace", lambda: with_empty_masks(8192)), "at most 4096 are shown here", 60),
     Attack("files that are kept", many_opened, '^200 {"kind": "view"', 160, 15),
+    Attack("an answer that ends in blanks", quick("open_trace", with_blanks), '^200 {"kind": "view"', 60),
     Attack("a picture for no model", quick("open_image", picture), "no model of this page takes pictures", 10),
     Attack("a mirror of nothing", quick("open_trace", lambda: with_column(mirror="nope")), "none of the other columns"),
     Attack("a column that mirrors itself", quick("open_trace", lambda: with_column(mirror="two")), "none of the other"),

@@ -20,6 +20,7 @@ import pytest
 from tests.helpers import aside
 from tests.hostile.attacks import ATTACKS, EXPERIMENT, Attack, stranger
 from tests.visitors import crowd, memory_of, served, wishes
+from visual.door import host_name, matches, policy
 
 MEGABYTE = 1 << 20
 KEPT_AT_MOST = 60  # megabytes more than before, after everything
@@ -108,6 +109,12 @@ def test_afterwards_the_page_is_as_it_was(server: Server, figure: Callable[[str]
     server.visit(experiment, "afterwards")
     figure(f"{len(ATTACKS)} attacks left the server with {more:.0f} MB more than before")
     assert more < KEPT_AT_MOST
+
+
+def test_who_may_ask_may_also_frame_the_page_from_any_port() -> None:
+    framing = policy(("school.example",), on_space=False).rpartition("frame-ancestors ")[2].split()
+    assert framing == ["'self'", "https://school.example:*", "http://school.example:*"]
+    assert matches(host_name("http://school.example:8000"), ("school.example",))
 
 
 @pytest.mark.long
