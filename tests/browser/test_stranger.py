@@ -72,7 +72,8 @@ def test_a_strangers_decoder_on_the_page(server: str, visit: Visiting) -> None:
     expect(page.get_by_role("button", name="Run experiment")).to_be_enabled()
     expect(page.locator(".dx-chart .legendtext", has_text="Fill and keep")).to_be_visible()
     colours = page.evaluate(
-        "document.querySelector('.dx-chart').data.filter((t) => t.mode === 'markers').map((t) => t.marker.color)"
+        "document.querySelector('.dx-chart').data.filter((t) => t.mode === 'markers' && t.customdata)"
+        ".map((t) => t.marker.color)"
     )
     masked = [each for each in DECODERS.values() if "noise" not in each.needs]  # the others begin otherwise
     assert len(set(colours)) == len(colours) == len(masked)
