@@ -18,7 +18,7 @@ from dard.trace.limits import Room
 FILES_AT_ONCE = 2
 FILES_WAITING = 6
 # Of a trace: a page is everybody's, so it has less room than the library.
-PAGE = Room(unpacked=24 << 20, records=300_000, entries=4_000_000, named=500_000, positions=4096)
+PAGE = Room(unpacked=32 << 20, records=300_000, entries=4_000_000, named=500_000, positions=4096)
 
 _turns = threading.BoundedSemaphore(FILES_AT_ONCE)
 _places = threading.BoundedSemaphore(FILES_AT_ONCE + FILES_WAITING)
