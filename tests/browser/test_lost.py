@@ -111,8 +111,10 @@ def test_compare_shows_every_lane_and_its_table(server: str, visit: Visiting, he
 
 
 def test_a_lesson_shows_its_whole_decode(server: str, visit: Visiting) -> None:
-    page = visit(f"{server}?lesson=2", ready=READY, script=LOSING % "false").page
-    expect(slider(page)).to_have_attribute("aria-valuemax", "1", timeout=LATE)
+    page = visit(f"{server}?lesson=blanks", ready=READY, script=LOSING % "false").page
+    press(page, "Show the answer")
+    expect(page.get_by_role("button", name="pass 1")).to_have_attribute("aria-current", "step", timeout=LATE)
+    expect(page.locator("button[data-position='3']:visible")).to_have_attribute("aria-label", re.compile("Los"))
 
 
 def test_steps_that_cannot_be_had_are_said_and_asked_for_again(server: str, visit: Visiting) -> None:

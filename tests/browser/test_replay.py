@@ -422,7 +422,7 @@ def test_export_messages_and_branches(live: Callable[..., Page]) -> None:
             asked.push([name, kind]); return { kind: 'error', text: 'not <i>now</i>' }; } }"""
     page = live({"first": payload(los())}, host, "{ exports: { json: 'Trace', html: 'Replay' } }")
     press(page, "Export")
-    page.get_by_role("menuitem", name="Replay").click()
+    page.get_by_role("menuitem", name="Replay", exact=True).click()
     expect(page.get_by_role("alert")).to_contain_text("not <i>now</i>")
     page.evaluate("viewer.setMessage('token = <b>x</b> is 2 tokens')")
     expect(page.get_by_role("alert")).to_contain_text("token = <b>x</b> is 2 tokens")

@@ -133,7 +133,7 @@ def test_play_from_the_first_view_goes_on_to_the_end(opened: Open) -> None:
     page = opened()
     page.get_by_label("speed").fill("7")
     press(page, "Play")
-    expect(page.locator(".dv-status")).to_contain_text("ended by")
+    expect(page.locator(".dv-status")).to_contain_text("Decoding stopped")
     expect(token(page, 4)).to_have_attribute("aria-label", re.compile("unmasked"))
 
 
@@ -297,13 +297,13 @@ def test_back_and_forward_lead_through_runs_tabs_and_lessons(opened: Open) -> No
     tab(page, "Learn")
     at_place(page, "lesson", "blanks")
     press(page, "Next")
-    at_place(page, "lesson", "together")
+    at_place(page, "lesson", "states")
     tab(page, "Lab")
     at_place(page, "lab", "pareto")
     page.go_back()
-    expect(page.locator(".dl-title")).to_have_text("Why deciding together fails")
+    expect(page.locator(".df-hook:visible")).to_have_text("2 · Blank, on trial, trusted")
     page.go_back()
-    expect(page.locator(".dl-title")).to_have_text("A model that fills masks")
+    expect(page.locator(".df-hook:visible")).to_have_text("1 · Blanks filled at once")
     page.go_back()
     expect(prompt).to_have_value(re.compile("Countdown"))
     page.go_back()
@@ -478,26 +478,19 @@ def test_the_list_of_runs_is_beside_the_chart_and_what_is_not_recorded_shows_not
 
 
 def test_a_decoder_without_a_mask_takes_no_room_for_one(opened: Open) -> None:
-    page = opened("?lesson=1", width=1024, height=768)
+    page = opened(f"?prompt={quote(LOS_DIEGO)}&decoder=standard&steps=1&ran=1", width=1024, height=768)
     mask = page.get_by_role("region", name="mask", exact=True)
     expect(mask).to_contain_text("no mask to draw")
     expect(mask.get_by_role("button", name="attention")).to_be_hidden()
     assert mask.evaluate("(box) => box.getBoundingClientRect().height") < 160
 
 
-def test_lesson_and_evidence_share_a_screen(opened: Open) -> None:
-    page = opened("?lesson=7", width=1024, height=768)
-    expect(slider(page)).to_have_attribute("aria-valuenow", "2")
-    for part in (".dl-page", ".dv-p-tokens", ".dv-p-insp"):
-        box = page.locator(f"{part}:visible").bounding_box()
-        assert box and box["y"] + box["height"] <= 768, part
-
-
 @pytest.mark.parametrize(("width", "height"), [(1440, 900), (1920, 1080)])
-@pytest.mark.parametrize("query", ["?lesson=7&step=3", "?lesson=9"])
-def test_sentences_of_a_lesson_are_whole(opened: Open, query: str, width: int, height: int) -> None:
-    page = opened(query, width, height)
-    expect(page.locator(".dv-why:visible")).to_contain_text("candidate" if "7" in query else "can still arrive")
+@pytest.mark.parametrize("case", ["A Sudoku that clashes", "What slips through the mask"])
+def test_sentences_of_a_case_are_whole(opened: Open, case: str, width: int, height: int) -> None:
+    page = opened(width=width, height=height)
+    decoded(page, case)
+    expect(page.locator(".dv-why:visible")).to_contain_text("can still arrive")
     cut = "(box) => box.scrollHeight > box.clientHeight + 1"
     assert not page.locator(".dv-why:visible").evaluate(cut)
     assert not page.locator(".dv-say:visible").evaluate(cut)

@@ -51,7 +51,7 @@ function recorded({ lessons = [] }) {
     compare: lesson,
   };
   /** @param {string} name @param {Request} data */
-  const call = (name, data) => calls[name](data).then((found) => found ?? SILENCE);
+  const call = async (name, data) => (await calls[name]?.(data)) ?? SILENCE;
   /** @type {object | null} */
   let made = null; // what a run that was started has: all of its steps
   return {
