@@ -22,6 +22,8 @@ export class Weight {
 
   checked = false;
 
+  at = -1; // the position that was guessed for
+
   tried = false; // by a guess, not by the answer of the page
 
   drawn = '';
@@ -105,7 +107,8 @@ export class Weight {
     const told = !!page?.answered?.() && page.ask?.then?.position === state.position;
     const key = `${viewer.lane.head.prompt} ${told} ${frame.index} ${state.position}`;
     if (lacking || this.drawn === key) return;
-    if (this.drawn.split(' ').at(-1) !== key.split(' ').at(-1)) this.tried = this.checked = false;
+    if (this.at !== state.position) this.tried = this.checked = false;
+    this.at = state.position;
     this.checked ||= told;
     this.drawn = key;
     const { paths, columns } = viewer.lane.about;
