@@ -45,7 +45,7 @@ class DapdSettings(Settings):
 class Dapd(Decoder):
     name = "dapd"
     title = "DAPD"
-    rule = "together only what attention keeps apart"
+    rule = "fills together only blanks that hardly look at each other"
     Settings = DapdSettings
     needs = frozenset({"attention"})
     about = About(

@@ -83,7 +83,7 @@ def test_doing_nothing_shows_a_revocation_and_why(first: Callable[..., Page], op
     expect(callout(page)).to_contain_text(REVOKED)
     expect(callout(page)).to_have_attribute("aria-live", "polite")
     expect(verdicts(page).first).to_have_text("wrong: Los Diego")
-    for meaning in ("nothing is decided here", "still on trial", "every check sees it"):
+    for meaning in ("nothing is decided here", "still on trial", "unless a later check says otherwise"):
         expect(page.locator(".df-legend")).to_contain_text(meaning)
     expect(page.locator(".df-tip")).to_be_visible()
     tip, token = page.locator(".df-tip").bounding_box(), page.locator("[data-position='4']:visible").bounding_box()

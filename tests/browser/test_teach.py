@@ -199,6 +199,32 @@ def test_w_is_guessed_by_dragging(lesson: Callable[..., Page]) -> None:
     panel.get_by_role("button", name="Check").click()
     expect(panel).to_contain_text("Close.")
     expect(panel).to_contain_text("w = .10")
+    expect(panel.get_by_role("button", name="Check")).to_be_hidden()
+    expect(panel).to_contain_text("D .92: Revocations nearby")
+
+
+def test_the_answer_of_a_page_is_told_in_view_and_by_its_panel(lesson: Callable[..., Page]) -> None:
+    """At 1280 × 720, where the panels leave little room for it."""
+    shown = "(box) => box.getBoundingClientRect().bottom <= box.closest('.dv-body').getBoundingClientRect().bottom"
+    for name in ("revoked", "thresholds", "weight", "six", "lost"):
+        page = lesson(name, viewport={"width": 1280, "height": 720})
+        if name == "six":
+            page.locator(".dl .dv-p-six").get_by_role("button", name="block 6", exact=True).click()
+            expect(page.locator(".dl .dv-sxlist li").nth(4)).to_contain_text("Paint it.")
+        page.locator(".dl .dq").get_by_role("button", name="Show the answer").click()
+        answer = page.locator(".dl .dq-answer")
+        expect(answer).to_be_visible()
+        page.wait_for_timeout(300)
+        assert answer.evaluate(shown), name
+        if name == "six":
+            expect(page.locator(".dl .dv-sxlist li").nth(4)).not_to_contain_text("Paint it.")
+        if name == "weight":
+            expect(page.locator(".dl .dv-p-weight .dv-wbar").last).to_contain_text("w = .10")
+            expect(page.locator(".dl .dv-p-weight").get_by_role("button", name="Check")).to_be_hidden()
+        if name == "lost":
+            expect(page.locator(".dl .dv-dhead")).to_contain_text("Lost in step 3")
+            expect(page.locator(".dl .dv-dhead")).to_be_in_viewport()
+        page.close()
 
 
 def test_the_detour_is_found_by_trying(lesson: Callable[..., Page]) -> None:

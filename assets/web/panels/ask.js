@@ -1,7 +1,8 @@
 // What a page asks before it shows: one answers by doing, or thinks, and then the answer is told and its view shown. What `ask`
 // may hold is told in predict.js.
 
-import { h, setText } from '../draw/dom.js';
+import { h, put, setText } from '../draw/dom.js';
+import { rich } from '../draw/symbols.js';
 import { Predict, scoreOf } from './predict.js';
 
 /** @import { Page, Viewer } from './types.js' */
@@ -35,8 +36,8 @@ export class Question {
     this.predict.prepare();
     if (page === this.page || !page?.ask) return;
     this.page = page;
-    setText(this.question, page.ask.question);
-    setText(this.answer, page.ask.answer);
+    put(this.question, rich(page.ask.question));
+    put(this.answer, rich(page.ask.answer));
     this.tell();
   }
 
@@ -49,7 +50,12 @@ export class Question {
     const [right, counted] = scoreOf(this.viewer.page?.pages ?? []);
     setText(this.score, counted ? `predicted ${right} of ${counted}` : '');
     setText(this.show, !guessed || ask?.kind === 'do' ? 'Show the answer' : byStep ? 'Step' : 'Check');
-    if (told) this.viewer.page?.told?.(this.viewer.page.ask?.then ?? {});
+    if (!told) return;
+    this.viewer.page?.told?.(this.viewer.page.ask?.then ?? {});
+    requestAnimationFrame(() => {
+      this.viewer.redraw(); // other panels show what is no secret any more
+      this.answer.scrollIntoView({ block: 'nearest' });
+    });
   }
 
   /** What is asked by doing is judged; what is only thought about is told. */

@@ -109,6 +109,30 @@ export class ThresholdMap {
     this.cells = [];
     put(
       this.grid,
+      [
+        h(
+          'div',
+          { class: 'dv-maprow dv-maphead', 'aria-hidden': 'true' },
+          h(
+            'span',
+            {
+              style: {
+                right: `${100 - 100 * Math.max(0, (columns[0] - across.low) / (across.high - across.low) - width / 2)}%`,
+              },
+            },
+            rich(across.symbol),
+          ),
+          columns
+            .filter((_, n) => n % 2)
+            .map((at) =>
+              h(
+                'i',
+                { style: { left: `${(100 * (at - across.low)) / (across.high - across.low)}%` } },
+                shown(across, at),
+              ),
+            ),
+        ),
+      ],
       rows.map((row) => {
         const cells = row.map((values) => {
           const at = (values[across.name] - across.low) / (across.high - across.low);

@@ -109,6 +109,7 @@ export class Predict {
     if (!page || page === this.page) return;
     const same = page.name === this.page?.name;
     this.page = page;
+    page.answered = () => this.result !== undefined;
     if (this.ask?.kind === 'do') page.painted = (right) => this.settle(right);
     if (same) return;
     Object.assign(this, { page, chosen: new Set(), number: 0.5, touched: false, result: undefined });

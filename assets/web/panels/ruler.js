@@ -14,7 +14,7 @@ import { Handles } from './handles.js';
 const MEANING = {
   M: 'nothing is decided here: a blank',
   C: 'written, still on trial',
-  U: 'trusted: every check sees it',
+  U: 'trusted, unless a later check says otherwise',
 };
 const PINS_AT_MOST = 4;
 const NEAR = 0.14; // pins closer than this have their words on both sides

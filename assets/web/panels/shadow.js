@@ -328,9 +328,12 @@ export class Shadow {
     const { frame, position, path } = this;
     const [start] = frame.block;
     const name = this.word(position);
+    const { board } = this.viewer.lane;
+    const last = name || board || !position ? null : this.word(position - 1);
     const who = [
       path === BLANK ? 'the blank below ' : '',
-      h('bdi', { class: 'dv-word' }, name ?? this.viewer.lane.place(position)),
+      last ? 'the blank after ' : '',
+      h('bdi', { class: 'dv-word' }, name ?? last ?? (board ? this.viewer.lane.place(position) : 'a blank')),
     ];
     put(
       this.sees,

@@ -117,7 +117,7 @@ export class Six {
     setText(this.message, lacking);
     this.body.hidden = this.foot.hidden = !!lacking;
     if (lacking) return;
-    const key = [frame.index, this.shown, this.painting, viewer.drawnWidth].join();
+    const key = [frame.index, this.shown, this.painting, viewer.drawnWidth, viewer.page?.answered?.()].join();
     if (this.drawn === key) return;
     if (this.of !== frame) this.forget();
     this.of = frame;
@@ -135,9 +135,15 @@ export class Six {
     return before?.states[i] ? lane.word(before.tokens[i]) : null;
   }
 
-  /** Whether a block is filled: those up to now; while one is painted, all but that one. @param {number} block */
+  /** Whether a block is filled: those up to now, while one is painted all, but that one not before it is known. @param {number} block */
   filled(block) {
-    return this.painting ? block !== this.target || this.wrong?.size === 0 : block < this.shown;
+    return (this.painting || block < this.shown) && !this.secret(block);
+  }
+
+  /** Whether a block is still to be painted: neither was that done nor the answer of its page told. @param {number} block */
+  secret(block) {
+    const { page } = this.viewer;
+    return block === this.target && this.wrong?.size !== 0 && (this.painting || (!!page?.ask && !page.answered?.()));
   }
 
   /** The mask as cells; a solid one is a word that is seen, a small square a blank. */
@@ -284,6 +290,8 @@ export class Six {
     put(
       this.list,
       BLOCKS.map(([path, , who], block) => {
+        if (!this.painting && block < this.shown && this.secret(block))
+          return h('li', {}, h('span', { class: 'dv-sxn' }, SIGNS[block]), `${who}: what may it see? Paint it.`);
         if (!this.filled(block)) return null;
         const [row] = this.rowsOf(block);
         const words =
@@ -403,6 +411,7 @@ export class Six {
     this.drawn = '';
     this.draw();
     /** @type {HTMLElement | null} */ (this.paintBox.querySelector('.dv-primary'))?.focus({ preventScroll: true });
+    this.paintBox.querySelector('.dv-sxcheck')?.scrollIntoView({ block: 'nearest' });
     this.viewer.page?.painted?.(this.first);
   }
 

@@ -97,6 +97,7 @@ export interface Page {
   told?(view: Partial<State>): void;
   /** Something was done in a panel that was asked for: whether it was right. */
   painted?(right: boolean): void;
+  answered?(): boolean;
   /** What other decoders made of the same prompt. */
   others?: Other[];
   /** The names of all pages of its lesson, for the score. */

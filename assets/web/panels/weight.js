@@ -2,7 +2,8 @@
 // drawn below, with how it came about. Which share that is, and what pulled it, the trace says of its columns and paths.
 
 import { h, put, setText, twoShort } from '../draw/dom.js';
-import { rich } from '../draw/symbols.js';
+import { BLOCKS, SIGNS } from '../draw/blocks.js';
+import { GLOSSARY, rich } from '../draw/symbols.js';
 import { LETTER, Lane } from '../data/unpack.js';
 
 /** @import { Frame } from '../data/frame.js' */
@@ -20,6 +21,10 @@ export class Weight {
   guess = 0.5;
 
   checked = false;
+
+  at = -1; // the position that was guessed for
+
+  tried = false; // by a guess, not by the answer of the page
 
   drawn = '';
 
@@ -98,39 +103,49 @@ export class Weight {
     this.message.hidden = !lacking;
     setText(this.message, lacking);
     this.body.hidden = !!lacking;
-    const key = `${viewer.lane.head.prompt} ${frame.index} ${viewer.state.position}`;
+    const { page, state } = viewer;
+    const told = !!page?.answered?.() && page.ask?.then?.position === state.position;
+    const key = `${viewer.lane.head.prompt} ${told} ${frame.index} ${state.position}`;
     if (lacking || this.drawn === key) return;
-    if (this.drawn.split(' ').at(-1) !== key.split(' ').at(-1)) this.checked = false;
+    if (this.at !== state.position) this.tried = this.checked = false;
+    this.at = state.position;
+    this.checked ||= told;
     this.drawn = key;
     const { paths, columns } = viewer.lane.about;
     const [first, second] = paths;
     const slice = frame.slices[viewer.state.position];
     const symbol = viewer.lane.mapped?.symbol ?? '';
-    const told = (/** @type {typeof first} */ path) => {
+    const guessed = (/** @type {typeof first} */ path) => {
       const [id, p] = slice?.paths?.[path.name] ?? [];
       return h(
         'div',
         {},
-        h('span', {}, path.title, h('small', {}, path.help)),
+        h('span', {}, this.signed(path), h('small', {}, path.help)),
         id === undefined
           ? h('b', {}, '–')
           : h('b', {}, h('bdi', {}, viewer.lane.word(id)), h('small', {}, `${twoShort(p / 10_000)} sure`)),
       );
     };
-    setText(this.title, `How much should the ${first.title} count?`);
-    put(this.guesses, told(first), told(second));
+    setText(this.title, `How much should the ${this.signed(first)} count?`);
+    put(this.guesses, guessed(first), guessed(second));
     put(
       this.ends,
-      h('span', {}, `${symbol} = 0: only the ${second.title}`),
-      h('span', {}, `${symbol} = 1: only the ${first.title}`),
+      h('span', {}, `${symbol} = 0: only the ${this.signed(second)}`),
+      h('span', {}, `${symbol} = 1: only the ${this.signed(first)}`),
     );
     this.input.value = String(this.guess);
     this.input.setAttribute('aria-label', `your guess for ${symbol}: ${columns[0]?.help ?? ''}`);
     this.bars();
   }
 
+  /** A path with the block of the mask that guesses for blanks on it. @param {{ name: string, title: string }} path */
+  signed({ name, title }) {
+    const block = BLOCKS.findIndex(([path, state]) => path === name && state === 'M');
+    return this.viewer.lane.about.shadow && block >= 0 ? `${SIGNS[block]} ${title}` : title;
+  }
+
   check() {
-    this.checked = true;
+    this.checked = this.tried = true;
     this.bars();
     this.viewer.page?.painted?.(Math.abs(this.guess - (this.share ?? 0)) <= NEAR);
   }
@@ -147,22 +162,28 @@ export class Weight {
     bar(this.mine, this.guess, `your guess ${twoShort(this.guess)}`);
     this.real.dataset.open = String(checked);
     bar(this.real, checked ? (share ?? 0) : 0, checked ? `${symbol} = ${twoShort(share)}` : `${symbol} = ?`);
+    this.button.hidden = checked;
     if (!checked || share === null) return void put(this.result);
     const off = this.guess - share;
     const near = Math.abs(off) <= NEAR;
     const value = (/** @type {string} */ name) => twoShort(Lane.value(frame, name, state.position));
     const formula = lane.mapped?.formula?.replace(/\{(\w+)\}/g, (_, name) => value(name));
+    const used = [...new Set([...(lane.mapped?.formula ?? '').matchAll(/\{(\w+)\}/g)].map(([, name]) => name))];
+    const meanings = used.map((name) => `${name} ${value(name)}: ${GLOSSARY[name] ?? ''} `);
+    if (lane.settings.p0 != null) meanings.push(`p₀ ${twoShort(Number(lane.settings.p0))}: ${GLOSSARY['p₀']}`);
     const [last] = lane.about.paths.slice(-1);
     const [id] = frame.slices[state.position]?.paths?.[last.name] ?? [];
     put(
       this.result,
-      h(
-        'b',
-        { class: near ? 'dv-right' : 'dv-wrong' },
-        near ? '✓ Close. ' : off > 0 ? '✗ Less than that. ' : '✗ More than that. ',
-      ),
+      this.tried &&
+        h(
+          'b',
+          { class: near ? 'dv-right' : 'dv-wrong' },
+          near ? '✓ Close. ' : off > 0 ? '✗ Less than that. ' : '✗ More than that. ',
+        ),
       rich(formula ? `${symbol} = ${formula} = ${twoShort(share)}. ` : `${symbol} = ${twoShort(share)}. `),
-      id !== undefined && ['The mix says ', h('bdi', { class: 'dv-word' }, lane.word(id)), '.'],
+      id !== undefined && ['The mix says ', h('bdi', { class: 'dv-word' }, lane.word(id)), '. '],
+      formula && h('small', {}, meanings),
     );
   }
 

@@ -22,6 +22,7 @@ export const VIEWS = [
 const WAIT = { start: 1800, pass: 2600, revoked: 6000 }; // milliseconds
 const SOON = 700; // milliseconds in which nobody has read Pause: who presses that button meant the Play that stood there
 const PASSES_AT_MOST = 9;
+const ROOM_FOR = 5; // passes for which a narrow page has buttons
 const BELOW = 4; // pixels that stay free below the frame
 const TAUGHT = ['written', 'trusted']; // what thresholds of masked decoding lead to
 
@@ -166,11 +167,15 @@ export class Story {
 
   prepare() {
     this.measure();
-    const order = [this.viewer.page?.panel ?? []].flat();
+    const { page } = this.viewer;
+    const order = [page?.panel ?? []].flat();
     for (const { box, constructor: kind } of this.viewer.panels) {
       const { id, story, above } = /** @type {PanelKind} */ (kind);
       if (above) continue;
-      box.style.order = String(story === 'ask' ? order.length : Math.max(0, order.indexOf(story ?? id)));
+      const opened = page?.ask?.then?.side === id; // by the answer, below which it stands
+      box.style.order = String(
+        opened ? order.length + 1 : story === 'ask' ? order.length : Math.max(0, order.indexOf(story ?? id)),
+      );
     }
     const { thresholds } = this.viewer.lane.about;
     const { kinds, about, head } = this.viewer.lane;
@@ -221,6 +226,7 @@ export class Story {
     const key = `${last} ${frame.index}`;
     if (this.passes.hidden || this.passes.dataset.drawn === key) return;
     this.passes.dataset.drawn = key;
+    this.passes.dataset.many = String(last > ROOM_FOR);
     put(
       this.passes,
       h('span', {}, 'pass'),
