@@ -208,6 +208,8 @@ def test_the_answer_of_a_page_is_told_in_view_and_by_its_panel(lesson: Callable[
     shown = "(box) => box.getBoundingClientRect().bottom <= box.closest('.dv-body').getBoundingClientRect().bottom"
     for name in ("revoked", "thresholds", "weight", "six", "lost"):
         page = lesson(name, viewport={"width": 1280, "height": 720})
+        expect(page.locator(".dw-busy")).to_have_count(0)
+        expect(page.locator(".dl .df-pass [aria-current]")).to_have_count(1)
         if name == "six":
             page.locator(".dl .dv-p-six").get_by_role("button", name="block 6", exact=True).click()
             expect(page.locator(".dl .dv-sxlist li").nth(4)).to_contain_text("Paint it.")

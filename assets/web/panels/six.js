@@ -20,15 +20,11 @@ const PAINTED = 4; // the block that is painted: ⑤, or the last one before it 
 
 export class Six {
   static id = 'six';
-
   static story = 'six';
-
   static title = 'Six blocks';
 
   shown = 1; // blocks that are filled
-
   painting = false;
-
   /** @type {Map<number, Set<number>>} what was painted, by row */ painted = new Map();
 
   /** @type {Map<number, number[]> | null} what of it is wrong, once it was checked */ wrong = null;
@@ -36,7 +32,6 @@ export class Six {
   /** @type {boolean | null} whether the first check found nothing wrong */ first = null;
 
   drawn = '';
-
   /** @type {Frame | null} the pass that is shown */ of = null;
 
   /** @param {Viewer} viewer */
@@ -135,12 +130,12 @@ export class Six {
     return before?.states[i] ? lane.word(before.tokens[i]) : null;
   }
 
-  /** Whether a block is filled: those up to now, while one is painted all, but that one not before it is known. @param {number} block */
+  /** Those up to now, or while one is painted all; that one not before it is known. @param {number} block */
   filled(block) {
     return (this.painting || block < this.shown) && !this.secret(block);
   }
 
-  /** Whether a block is still to be painted: neither was that done nor the answer of its page told. @param {number} block */
+  /** Whether it is still to be painted: neither was that done nor the page's answer told. @param {number} block */
   secret(block) {
     const { page } = this.viewer;
     return block === this.target && this.wrong?.size !== 0 && (this.painting || (!!page?.ask && !page.answered?.()));
@@ -337,7 +332,6 @@ export class Six {
         ),
       ),
     );
-    if (this.box.contains(document.activeElement) || document.activeElement === document.body) return;
   }
 
   /** The rows to paint, as the words that each could see. */
