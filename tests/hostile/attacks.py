@@ -225,7 +225,7 @@ PARTS = b'{"data":{"prompt":[' + b"[]," * 400_000 + b"0]}}"
 ATTACKS = [
     Attack("experiments from everywhere", crowd_of_experiments, "^429 .*8 experiments are running or waiting", 60, 8),
     Attack("130 decodes nobody listens to", crowd_of_decodes, "^429 .*for your address already|^200", 40, 8),
-    Attack("a file that unfolds", quick("open_trace", lambda: file_of(b"[],", 63)), "more than 32 MB", 60),
+    Attack("a file that unfolds", quick("open_trace", lambda: file_of(b"[],", 63)), "more than 32 MB", 80),
     Attack("a file of brackets", quick("open_trace", lambda: file_of(b"[],", 3)), "at most 300000 are read"),
     Attack("a file of commas", quick("open_trace", lambda: file_of(b"0,", 12)), "entries; at most 4000000", 40),
     Attack("a file of steps", quick("open_trace", lambda: file_of(b"{},", 0)), "broken", 20),

@@ -30,7 +30,7 @@ ASKED = {"prompt": LOS_DIEGO, "decoder": "dard", "settings": {"tau_c": 0.4, "tau
 
 @pytest.fixture
 def studio() -> Studio:
-    studio = Studio(("los-diego",))
+    studio = Studio(("los-diego",), positions=256)
     studio.models.loaded["los-diego"] = los_diego()
     return studio
 

@@ -10,7 +10,8 @@
 import { createAlone } from './alone.js';
 import { byId, h, put, sentenceOf, setText } from '../draw/dom.js';
 import { contents } from './exports.js';
-import { chosenFiles, fetchedFile, onDrop } from './files.js';
+import { fetchedFile } from './fetched.js';
+import { chosenFiles, onDrop } from './files.js';
 import { unpack } from '../data/packed.js';
 import { readTrace } from '../data/trace.js';
 

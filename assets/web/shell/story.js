@@ -223,7 +223,8 @@ export class Story {
     this.reached = Math.max(this.reached, frame.index);
     const last = this.viewer.state.hideLater ? Math.min(this.reached + 1, lane.last) : lane.last;
     this.passes.hidden = lane.last > PASSES_AT_MOST || this.viewer.lanes.length > 1;
-    const key = `${last} ${frame.index}`;
+    const { coming } = this.viewer;
+    const key = `${last} ${frame.index} ${coming}`;
     if (this.passes.hidden || this.passes.dataset.drawn === key) return;
     this.passes.dataset.drawn = key;
     this.passes.dataset.many = String(last > ROOM_FOR);
@@ -237,6 +238,7 @@ export class Story {
             type: 'button',
             class: 'dv-btn',
             'aria-label': `pass ${n + 1}`,
+            disabled: coming, // they would lead through what is still on screen
             'aria-current': n + 1 === frame.index ? 'step' : null,
             onclick: () => this.viewer.setStep(n + 1),
           },
