@@ -386,6 +386,7 @@ def test_the_lab_and_learn_are_where_they_were_after_a_reload(opened: Open) -> N
     expect(page.locator(".df-hook:visible")).to_contain_text("Blank, on trial, trusted")
     page.get_by_role("button", name="pass 1", exact=True).click()
     at_place(page, "step", "1")
+    expect(page.locator("body")).not_to_have_class(re.compile("dw-busy"))
     page.reload()
     expect(page.locator(".df-hook:visible")).to_contain_text("Blank, on trial, trusted")
     expect(page.get_by_role("button", name="pass 1", exact=True)).to_have_attribute("aria-current", "step")
