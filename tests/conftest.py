@@ -43,6 +43,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.xdist_group("measurements"))
         elif "browser" not in item.path.parts:
             item.add_marker(pytest.mark.xdist_group(str(item.path)))
+        if "browser" in item.path.parts:
+            item.add_marker(pytest.mark.flaky(reruns=1))  # the summary counts them: each is a defect to look at
 
 
 @pytest.fixture

@@ -560,6 +560,7 @@ def test_learn_pages_drive_the_viewer_and_can_be_linked(watch: Visiting) -> None
     page.locator(".dq:visible").get_by_role("button", name="Show the answer").click()
     expect(page.locator(".dq-answer:visible")).to_contain_text("48 % lies between the two lines")
     page.wait_for_url(re.compile("lesson=states"))
+    expect(page.locator("body")).not_to_have_class(re.compile("dw-busy"))
     page.reload()
     expect(page.locator(".df-hook:visible")).to_have_text("2 · Blank, on trial, trusted")
 
