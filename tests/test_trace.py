@@ -279,7 +279,7 @@ BROKEN: dict[str, Callable[[Body], None]] = {
     "an endless prompt": change("prompt", "x" * 300_000),
     "settings that nest": change("settings", {"a": {"b": 1}}),
     "a setting that is not a number": change("settings", {"tau_c": float("nan")}),
-    "a setting of a thousand digits": change("settings", {"seed": 10**1000}),
+    "a setting of six hundred digits": change("settings", {"seed": 10**600}),
     "words by no id": change("token_text", {"a": "b"}),
     "a mask that is no text": change("steps.0.mask", 7),
     "a mask that is null": change("steps.0.mask", None),
